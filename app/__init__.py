@@ -1,0 +1,1 @@
+"""The window and its headless twin: the only room that imports Qt."""

@@ -1,0 +1,1 @@
+"""Exports: video, pages and pictures made from a recording and a path of the cursor."""

@@ -1,0 +1,1 @@
+"""Painted items that panels share. They know numbers and colours, not events."""

@@ -1,0 +1,1 @@
+"""Panels: one file each, every one a function of (recording, cursor)."""

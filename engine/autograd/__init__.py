@@ -1,0 +1,1 @@
+"""Autograd: nodes, the backward engine that can pause between two of them, hooks and modes."""

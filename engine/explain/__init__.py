@@ -1,0 +1,1 @@
+"""Explanations: rules that read a recording and say why, in words."""

@@ -1,0 +1,1 @@
+"""Ops, declared once each, by family; the explicit list of families stands here."""

@@ -1,0 +1,1 @@
+"""Data that the window shows: icons, themes, translations, lessons, screenshots."""
