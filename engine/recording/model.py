@@ -1,0 +1,172 @@
+"""What the machine looks like at one step: plain records that panels, commands and tests read.
+
+A :class:`State` is the fold of all events up to and including one step. It is read-only for everyone but
+:mod:`stridescope.engine.recording.state`. Steps are the numbers of events, counted from 0; step -1 is the empty
+machine before the first event. Ids are those of :mod:`stridescope.engine.events`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from stridescope.engine.recording.allocator_state import AllocatorState
+
+
+@dataclasses.dataclass(slots=True)
+class Span:
+    """A range of source text: 1-based lines, 0-based UTF-8 byte columns as CPython counts them."""
+
+    source: int
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclasses.dataclass(slots=True)
+class Name:
+    """What a name of a frame stands for: a tensor (its id) or a value (its short repr)."""
+
+    name: str
+    tensor: int
+    text: str
+
+
+@dataclasses.dataclass(slots=True)
+class Frame:
+    """A call of a user's function; the module itself is the first frame."""
+
+    id: int
+    parent: int
+    source: int
+    function: str
+    line: int
+    names: dict[str, Name]
+
+
+@dataclasses.dataclass(slots=True)
+class TensorState:
+    """A live tensor. ``names`` are the variables that stand for it, innermost frame first."""
+
+    id: int
+    storage: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    dtype: str
+    base: int
+    counter: int
+    version: int
+    requires_grad: bool
+    node: int
+    output_nr: int
+    grad: int
+    born: int
+    op: str
+    names: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(slots=True)
+class StorageState:
+    """A live storage. ``values`` are its bytes where they are kept, else None with ``summary`` telling what is known."""
+
+    id: int
+    nbytes: int
+    device: str
+    address: int
+    born: int
+    written: int
+    values: bytes | None = None
+    summary: dict[str, Any] | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class Saved:
+    """One saved tensor of a node: the field's name, the tensor and storage, and the version it must still have."""
+
+    field: str
+    tensor: int
+    storage: int
+    nbytes: int
+    version: int
+    is_output: bool
+
+
+@dataclasses.dataclass(slots=True)
+class NodeState:
+    """A live grad_fn node. ``edges`` are (node, input number), node 0 where no gradient is wanted.
+
+    ``phase`` in the current backward pass: "" (not part of it), "waiting", "ready", "running", "done".
+    """
+
+    id: int
+    name: str
+    sequence_nr: int
+    edges: tuple[tuple[int, int], ...]
+    variable: int
+    born: int
+    op: str
+    saved: list[Saved]
+    freed: bool = False
+    phase: str = ""
+    waiting: int = 0
+
+
+@dataclasses.dataclass(slots=True)
+class SentGradient:
+    """A gradient on an edge of the graph in the current or last backward pass."""
+
+    node: int
+    receiver: int
+    input_nr: int
+    gradient: int
+    step: int
+
+
+@dataclasses.dataclass(slots=True)
+class BackwardState:
+    """The current backward pass, or the last one when ``running`` is False."""
+
+    number: int
+    roots: tuple[int, ...]
+    running: bool
+    keep_graph: bool
+    ready: list[int]
+    sent: list[SentGradient]
+    current: int = 0
+    nodes_done: int = 0
+    nodes_total: int = 0
+
+
+@dataclasses.dataclass(slots=True)
+class OpState:
+    """The op that runs, or the last that ran when ``running`` is False."""
+
+    op: str
+    step: int
+    inputs: tuple[int, ...]
+    arguments: tuple[Any, ...]
+    outputs: tuple[int, ...]
+    span: Span
+    keys: tuple[str, ...]
+    running: bool
+    error: str = ""
+
+
+@dataclasses.dataclass(slots=True)
+class State:
+    """The whole machine at ``step``."""
+
+    step: int
+    frames: list[Frame]
+    tensors: dict[int, TensorState]
+    storages: dict[int, StorageState]
+    nodes: dict[int, NodeState]
+    backward: BackwardState | None
+    op: OpState | None
+    allocator: AllocatorState
+    line: int = 0
+    source: int = 0
+    status: int | None = None
+    error: tuple[str, str, Span] | None = None
