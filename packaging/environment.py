@@ -88,11 +88,9 @@ class Environment:
 
     def program(self, name: str) -> pathlib.Path:
         """A program that pip installed into the environment."""
-        return (
-            self.folder
-            / ("Scripts" if sys.platform == "win32" else "bin")
-            / (f"{name}.exe" if sys.platform == "win32" else name)
-        )
+        if sys.platform == "win32":
+            return self.folder / "Scripts" / f"{name}.exe"
+        return self.folder / "bin" / name
 
     @property
     def ready(self) -> bool:
