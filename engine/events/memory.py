@@ -102,3 +102,77 @@ class OutOfMemory(Event, family="memory"):
     device: str
     requested: int
     message: str
+
+
+class SegmentMapped(Event, family="memory"):
+    """An expandable segment grows: {size} bytes of it now have memory, for the {pool} pool."""
+
+    device: str
+    address: int
+    size: int
+    pool: str
+    stream: int
+    reservation: int
+
+
+class SegmentUnmapped(Event, family="memory"):
+    """An expandable segment shrinks: {size} bytes of it go back to the device."""
+
+    device: str
+    address: int
+    size: int
+
+
+class BlockKeptWhole(Event, family="memory"):
+    """The free block of {size} bytes is handed out whole: {reason}."""
+
+    device: str
+    address: int
+    size: int
+    reason: str
+
+
+class StreamRecorded(Event, family="memory"):
+    """Stream {stream} uses the block too: freeing it will have to wait for that stream."""
+
+    device: str
+    address: int
+    stream: int
+
+
+class BlockEventPassed(Event, family="memory"):
+    """Stream {stream} has passed the event that the block waited for."""
+
+    device: str
+    address: int
+    stream: int
+    event: int
+
+
+class DeviceRefused(Event, family="memory"):
+    """The device gives no segment of {size} bytes: {reason}."""
+
+    device: str
+    size: int
+    reason: str
+    retry: bool
+
+
+class WorkQueued(Event, family="memory"):
+    """{work} joins the queue of stream {stream}; the host goes on at once."""
+
+    device: str
+    stream: int
+    work: str
+    host_ns: int
+    begin_ns: int
+    end_ns: int
+
+
+class HostWaited(Event, family="memory"):
+    """The host waits for stream {stream}."""
+
+    device: str
+    stream: int
+    host_ns: int
+    until_ns: int
