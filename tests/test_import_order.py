@@ -17,6 +17,7 @@ CHAIN = [
     "events",
     "dtype",
     "layout",
+    "device",
     "devices",
     "kernels",
     "storage",
