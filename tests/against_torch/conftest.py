@@ -1,0 +1,41 @@
+"""Two Pythons side by side: real PyTorch's, named by STRIDESCOPE_TORCH_PYTHON, and ours; never in one process."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+Runner = Callable[[pathlib.Path], str]
+
+
+def printed_by(command: list[str], script: pathlib.Path) -> str:
+    done = subprocess.run(
+        [*command, str(script)],
+        cwd=script.parent,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def torch_prints() -> Runner:
+    """Run a script on real PyTorch and give what it prints."""
+    python = os.environ.get("STRIDESCOPE_TORCH_PYTHON")
+    if not python:
+        pytest.skip("STRIDESCOPE_TORCH_PYTHON names no Python with a real PyTorch: use packaging/dev.py compare")
+    return lambda script: printed_by([python], script)
+
+
+@pytest.fixture(scope="session")
+def engine_prints() -> Runner:
+    """Run a script on our engine and give what it prints."""
+    return lambda script: printed_by([sys.executable, "-P", "-m", "stridescope.app.cli", "run"], script)
