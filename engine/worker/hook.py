@@ -1,0 +1,105 @@
+"""What a script imports by name and gets from the engine: ``torch`` and everything under it.
+
+``torch.nn`` and ``stridescope.engine.torch.nn`` are one module object. The script's own folder cannot hide it, just
+as an installed PyTorch cannot.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import types
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+
+GIVEN = ("torch", "torchviz")  # names that the engine gives, as stridescope.engine.NAME
+ROOM = "stridescope.engine."
+# Run by a process that multiprocessing starts afresh, before it loads the script.
+CHILD = "from stridescope.engine.worker.hook import install; install(); "
+
+
+class GivenModules(MetaPathFinder):
+    """Finds the engine's modules under PyTorch's names."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return a spec for a module that the engine gives, else None."""
+        if fullname == "multiprocessing.spawn":
+            return _with_afterthought(fullname, path, _children_import_too)
+        if fullname.partition(".")[0] not in GIVEN or not _exists(ROOM + fullname):
+            return None
+        return ModuleSpec(fullname, SameModule(ROOM + fullname), is_package=True)
+
+
+class SameModule(Loader):
+    """Loads a module by importing it under its real name."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        """Return the real module; its own spec is kept aside, since the import system is about to replace it."""
+        module = importlib.import_module(self._name)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Give the module its own spec back; it was executed when it was imported."""
+        module.__spec__ = self._spec
+
+
+class Afterthought(Loader):
+    """Loads a module as its own loader would, then does one thing more."""
+
+    def __init__(self, loader: Loader, then: Callable[[types.ModuleType], None]) -> None:
+        self._loader, self._then = loader, then
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType | None:
+        """Leave the making to the module's own loader."""
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Execute the module, then do the one thing more."""
+        self._loader.exec_module(module)
+        self._then(module)
+
+
+def install() -> None:
+    """Let ``import torch`` find the engine in this process and in those that multiprocessing starts from it."""
+    if not any(isinstance(finder, GivenModules) for finder in sys.meta_path):
+        sys.meta_path.insert(0, GivenModules())
+    if (module := sys.modules.get("multiprocessing.spawn")) is not None:
+        _children_import_too(module)
+
+
+def _exists(name: str) -> bool:
+    try:
+        return name in sys.modules or importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _with_afterthought(
+    name: str, path: Sequence[str] | None, then: Callable[[types.ModuleType], None]
+) -> ModuleSpec | None:
+    spec = PathFinder.find_spec(name, path)
+    if spec is not None and spec.loader is not None:
+        spec.loader = Afterthought(spec.loader, then)
+    return spec
+
+
+def _children_import_too(spawn: types.ModuleType) -> None:
+    """Let a spawned process install this hook before it unpickles anything of the script."""
+    original = spawn.get_command_line
+
+    def get_command_line(**what: object) -> list[str]:
+        command: list[str] = original(**what)
+        if "-c" in command and CHILD not in (code := command[command.index("-c") + 1]):
+            command[command.index("-c") + 1] = CHILD + code
+        return command
+
+    spawn.get_command_line = get_command_line  # type: ignore[attr-defined]

@@ -1,0 +1,118 @@
+"""Which names each line of a code object changes, and what a name stands for.
+
+The plan of a code object is made once from its bytecode. When the next line is reached, only the names that the
+last line stored are looked up; names that it merely read are looked at again when they stand for something that can
+change in place, and only as long as that costs little.
+"""
+
+from __future__ import annotations
+
+import dis
+import itertools
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from stridescope.engine.worker.text import short_text, tensor_of
+
+PARTS = 32  # the most tensors named inside one container or module
+ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None), range, types.ModuleType, types.FunctionType})
+
+_STORES = ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "DELETE_FAST", "DELETE_NAME", "DELETE_DEREF")
+_GLOBAL_STORES = ("STORE_GLOBAL", "DELETE_GLOBAL")
+_LOADS = ("LOAD_FAST", "LOAD_NAME", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_CLASSDEREF")
+
+
+class Names(NamedTuple):
+    """What one line does to names: those it stores or deletes, those of the module, and those it reads."""
+
+    stored: tuple[str, ...]
+    module: tuple[str, ...]
+    read: tuple[str, ...]
+
+
+class Bound(NamedTuple):
+    """What a name stands for: a tensor (its id) or a value (its text), and the tensors found inside the value."""
+
+    tensor: int
+    text: str
+    parts: tuple[tuple[str, int], ...]
+
+
+def plan(code: types.CodeType) -> dict[int, Names]:
+    """Return, for each line of the code, the names that it touches."""
+    touched: dict[int, tuple[dict[str, None], dict[str, None], dict[str, None]]] = {}
+    for instruction in dis.get_instructions(code):
+        line = instruction.positions.lineno if instruction.positions else None
+        if line is not None:
+            _note(instruction, touched.setdefault(line, ({}, {}, {})))
+    return {line: Names(*(tuple(names) for names in found)) for line, found in touched.items() if any(found)}
+
+
+def _note(instruction: dis.Instruction, found: tuple[dict[str, None], dict[str, None], dict[str, None]]) -> None:
+    """File the names of one instruction; Python 3.13 fuses two stores or a store and a load into one."""
+    opname, value = instruction.opname, instruction.argval
+    names = [name for name in (value if isinstance(value, tuple) else (value,)) if isinstance(name, str)]
+    if any(opname.startswith(prefix) for prefix in _STORES):
+        found[0].update(dict.fromkeys(filter(_worth_showing, names)))
+    elif opname.startswith(_GLOBAL_STORES):
+        found[1].update(dict.fromkeys(filter(_worth_showing, names)))
+    elif opname.startswith(_LOADS):
+        found[2].update(dict.fromkeys(filter(_worth_showing, names)))
+
+
+def _worth_showing(name: str) -> bool:
+    """Say whether a name is one that the script's author wrote, not one of Python's own."""
+    return not (name.startswith("__") and name.endswith("__")) and not name.startswith(".")
+
+
+def look_at(value: object) -> Bound:
+    """Say what a value is; containers and modules tell the tensors inside by the path that leads to them."""
+    if (tensor := tensor_of(value)) is not None:
+        return Bound(_tensor_id(tensor), "", ())
+    if type(value) in ATOMS:
+        return Bound(0, short_text(value), ())
+    try:
+        parts = tuple((path, _tensor_id(inside)) for path, inside in itertools.islice(tensors_in(value), PARTS))
+        return Bound(0, short_text(value), parts)
+    except Exception:  # a container changed by another thread while we read it, or a class with a strange __dict__
+        return Bound(0, f"<{type(value).__name__}>", ())
+
+
+def _tensor_id(tensor: Any) -> int:
+    from stridescope.engine.tensor import tensor_id  # loaded with the first tensor, not with the worker
+
+    return tensor_id(tensor)
+
+
+def tensors_in(value: object, depth: int = 3) -> Iterator[tuple[str, object]]:
+    """Yield the tensors inside a value with their paths, such as ``[0]``, ``['x']`` or ``.body.0.weight``."""
+    if not depth:
+        return
+    for step, inside in itertools.islice(_inside(value), PARTS):
+        if tensor_of(inside) is not None:
+            yield step, inside
+        elif type(inside) not in ATOMS:
+            for path, tensor in tensors_in(inside, depth - 1):
+                yield step + path, tensor
+
+
+def _inside(value: object) -> Iterator[tuple[str, object]]:
+    """Yield what a container or an object of the script holds, with the step that leads there."""
+    kind = type(value)
+    if issubclass(kind, (list, tuple)):  # read past the methods of a derived class, which are the script's code
+        items = list.__iter__(value) if issubclass(kind, list) else tuple.__iter__(value)  # type: ignore[arg-type]
+        yield from ((f"[{number}]", item) for number, item in enumerate(items))
+    elif issubclass(kind, dict):
+        yield from ((f"[{key!r}]", item) for key, item in dict.items(value) if type(key) in ATOMS)  # type: ignore[arg-type]
+    elif not issubclass(kind, type) and hasattr(kind, "__dict__"):
+        yield from _attributes(object.__getattribute__(value, "__dict__"))
+
+
+def _attributes(attributes: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Yield an object's attributes; a Module's parameters, buffers and children go by their own names."""
+    for name, item in attributes.items():
+        if name in ("_parameters", "_buffers", "_modules") and isinstance(item, dict):
+            yield from ((f".{inner}", inside) for inner, inside in item.items())
+        elif not name.startswith("_"):
+            yield f".{name}", item

@@ -1,0 +1,59 @@
+"""Where in the user's source the machine is: the frame, and the exact range of the expression that runs."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stridescope.engine.worker.tracer import Call
+
+Where = tuple[int, int, int, int, int, int]
+NOWHERE: Where = (0, 0, 0, 0, 0, 0)
+
+
+class Positions:
+    """Answers ``journal.where`` from the frames that the tracer knows."""
+
+    def __init__(self, calls: dict[int, Call]) -> None:
+        self._calls = calls
+
+    def where(self) -> Where:
+        """Return ``(frame, source, line, column, end_line, end_column)`` of the running user expression."""
+        frame: types.FrameType | None = sys._getframe(1)
+        calls = self._calls
+        while frame is not None:
+            call = calls.get(id(frame))
+            if call is not None and call.code.object is frame.f_code:
+                spans = call.code.spans
+                index = frame.f_lasti >> 1
+                return (call.id, call.code.source, *(spans or call.code.read_spans())[index])
+            frame = frame.f_back
+        return NOWHERE
+
+    def user_frame(self, frame: types.FrameType | None) -> types.FrameType | None:
+        """Return the nearest frame of the user's files, from ``frame`` outwards."""
+        while frame is not None and not self._known(frame):
+            frame = frame.f_back
+        return frame
+
+    def depth(self, frame: types.FrameType | None) -> int:
+        """Count the frames of the user's files from ``frame`` outwards."""
+        count = 0
+        while frame is not None:
+            count += self._known(frame)
+            frame = frame.f_back
+        return count
+
+    def _known(self, frame: types.FrameType) -> bool:
+        call = self._calls.get(id(frame))
+        return call is not None and call.code.object is frame.f_code
+
+
+def spans_of(code: types.CodeType) -> list[tuple[int, int, int, int]]:
+    """Return the source range of every instruction of a code object; 0 where the compiler gave none."""
+    return [
+        (line or 0, column or 0, end_line or line or 0, end_column or 0)
+        for line, end_line, column, end_column in code.co_positions()
+    ]

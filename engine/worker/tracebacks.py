@@ -1,0 +1,82 @@
+"""Tracebacks as Python prints them, with the engine's own frames left out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ENGINE = os.path.dirname(HERE) + os.sep
+
+
+def is_ours(path: str) -> bool:
+    """Say whether a code's file is the engine's."""
+    return path.startswith(ENGINE)
+
+
+def strip(error: BaseException | None) -> None:
+    """Take the engine's frames out of an exception's traceback and out of those it is chained to."""
+    seen: set[int] = set()
+    waiting = [error]
+    while waiting:
+        current = waiting.pop()
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        current.__traceback__ = without_ours(current.__traceback__)
+        waiting += [current.__cause__, current.__context__]
+        if isinstance(current, BaseExceptionGroup):
+            waiting += current.exceptions
+
+
+def without_ours(first: types.TracebackType | None) -> types.TracebackType | None:
+    """Return the traceback less the engine's entries."""
+    kept = [entry for entry in entries(first) if not is_ours(entry.tb_frame.f_code.co_filename)]
+    for entry, following in zip(kept, [*kept[1:], None], strict=False):
+        entry.tb_next = following
+    return kept[0] if kept else None
+
+
+def entries(entry: types.TracebackType | None) -> Iterator[types.TracebackType]:
+    """Yield the entries of a traceback, outermost first."""
+    while entry is not None:
+        yield entry
+        entry = entry.tb_next
+
+
+def hide_ours() -> None:
+    """Leave the engine's frames out wherever this process prints a traceback, also in threads and by the script.
+
+    ``sys.excepthook`` stays Python's own: whoever reports the script's failure strips the exception first.
+    """
+    _strip_before(sys, "unraisablehook", lambda arguments: arguments[0].exc_value)
+    _strip_before(threading, "excepthook", lambda arguments: arguments[0].exc_value)
+    _strip_extracted()
+
+
+def _strip_before(owner: Any, name: str, error_of: Callable[[tuple[Any, ...]], BaseException | None]) -> None:
+    original = getattr(owner, name)
+
+    def hook(*arguments: Any) -> Any:
+        strip(error_of(arguments))
+        return original(*arguments)
+
+    setattr(owner, name, hook)
+
+
+def _strip_extracted() -> None:
+    """Filter what the traceback module reads, so that the script's own ``traceback.format_exc()`` agrees."""
+    walk: Callable[..., Iterator[tuple[types.FrameType, Any]]] | None
+    walk = getattr(traceback, "_walk_tb_with_full_positions", None)
+    if walk is None:
+        return
+
+    def filtered(entry: types.TracebackType | None) -> Iterator[tuple[types.FrameType, Any]]:
+        return (pair for pair in walk(entry) if not is_ours(pair[0].f_code.co_filename))
+
+    traceback._walk_tb_with_full_positions = filtered  # type: ignore[attr-defined]

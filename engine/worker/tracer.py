@@ -1,0 +1,273 @@
+"""What Python does in the user's files, told as events: calls, lines, names, exceptions.
+
+The tracer is fed by one of the two watchers of :mod:`stridescope.engine.worker.watch` and knows nothing of how they
+work. It holds no reference to any value of the script: a tensor dies when the script lets go of it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import time
+import types
+from collections.abc import Callable, Mapping
+
+from stridescope.engine.events import (
+    ExceptionRaised,
+    FrameEntered,
+    FrameLeft,
+    LineReached,
+    NameBound,
+    NameUnbound,
+    SourceSeen,
+    Wire,
+    journal,
+)
+from stridescope.engine.worker.names import ATOMS, Bound, Names, look_at, plan
+from stridescope.engine.worker.positions import Positions, spans_of
+
+LINE = LineReached.code
+# Names that a line merely reads are looked at again as long as that takes less than this part of the time.
+REREAD_SHARE = 0.05
+SNAPSHOT = sys.version_info < (3, 13)  # there frame.f_locals of a function is a copy, kept in the frame
+Span = tuple[int, int, int, int]
+
+
+class Code:
+    """What the tracer knows of a code object of the user's files."""
+
+    __slots__ = ("names", "object", "optimized", "source", "spans")
+
+    def __init__(self, code: types.CodeType, source: int) -> None:
+        self.object, self.source = code, source
+        self.names: dict[int, Names] = plan(code)
+        self.optimized = bool(code.co_flags & 1)  # CO_OPTIMIZED: a function, whose locals are not a dict
+        self.spans: list[Span] = []
+
+    def read_spans(self) -> list[Span]:
+        """Decode the positions when the first op asks for one."""
+        self.spans = spans_of(self.object)
+        return self.spans
+
+
+class Call:
+    """A live frame of the user's files, and what was last told of its names."""
+
+    __slots__ = ("code", "id", "known", "next_look", "todo")
+
+    def __init__(self, number: int, code: Code) -> None:
+        self.id, self.code = number, code
+        self.todo: Names | None = None  # the names of the line that runs now, looked at when the next is reached
+        self.known: dict[str, Bound] = {}
+        self.next_look = 0.0
+
+
+class Tracer:
+    """Turns what Python does in the user's files into events."""
+
+    def __init__(self, belongs: Callable[[str], bool]) -> None:
+        self.calls: dict[int, Call] = {}  # by id(frame); a frame object as the key would keep its values alive
+        self.positions = Positions(self.calls)
+        self.sources: dict[str, int] = {}
+        self.main: Call | None = None
+        self._belongs = belongs
+        self._codes: dict[int, Code | None] = {}
+        self._kept: list[types.CodeType] = []  # every code asked for: its id stays its own
+        self._modules: dict[int, Call] = {}  # by id(globals)
+        self._numbers = itertools.count(1)
+        self._unwound: list[int] = []
+        self._raised = 0  # id of the exception that is on its way and was told of
+
+    def code_of(self, code: types.CodeType) -> Code | None:
+        """Return what is known of a code object, None when it is not the user's."""
+        try:
+            return self._codes[id(code)]
+        except KeyError:
+            return self._meet(code)
+
+    def _meet(self, code: types.CodeType) -> Code | None:
+        path = code.co_filename
+        known = Code(code, self.source_of(path)) if self._belongs(path) else None
+        self._codes[id(code)] = known
+        self._kept.append(code)
+        return known
+
+    def source_of(self, path: str) -> int:
+        """Return the number of a source file, telling of it the first time."""
+        if path not in self.sources:
+            self.sources[path] = len(self.sources) + 1
+            emit((SourceSeen.code, self.sources[path], path))
+        return self.sources[path]
+
+    # ---- what the watchers report -----------------------------------------------------------------------------
+
+    def enter(self, frame: types.FrameType, code: Code) -> Call:
+        """A user's function is called, or a module of theirs begins."""
+        self._settle()
+        call = Call(next(self._numbers), code)
+        self.calls[id(frame)] = call
+        if not code.optimized and code.object.co_name == "<module>":
+            self._modules[id(frame.f_globals)] = call
+            self.main = self.main or call
+        name, line = code.object.co_qualname, code.object.co_firstlineno
+        emit((FrameEntered.code, call.id, self._parent(frame), code.source, name, line))
+        arguments = code.object.co_varnames[: _argument_count(code.object)]
+        if arguments:
+            self._look(call, frame, Names(arguments, (), ()))
+        return call
+
+    def _parent(self, frame: types.FrameType) -> int:
+        outer = self.positions.user_frame(frame.f_back)
+        return self.calls[id(outer)].id if outer is not None else 0
+
+    def reach(self, frame: types.FrameType, line: int) -> None:
+        """A line is about to run: tell first what the last one did to names."""
+        call = self.calls.get(id(frame))
+        if call is None or call.code.object is not frame.f_code:
+            code = self.code_of(frame.f_code)
+            if code is None:
+                return
+            call = self.enter(frame, code)
+        if self._unwound or self._raised:
+            self._settle()
+        if call.todo is not None:
+            self._look(call, frame, call.todo)
+        call.todo = call.code.names.get(line)
+        if (send := journal.emit) is not None:
+            send((LINE, call.id, call.code.source, line))
+
+    def leave(self, frame: types.FrameType) -> None:
+        """A call returns. The script's own module stays: its names live on until the end."""
+        call = self.calls.get(id(frame))
+        if call is None:
+            return
+        if call.todo is not None and not call.code.optimized:
+            self._look(call, frame, call.todo)
+        if call is not self.main:
+            del self.calls[id(frame)]
+            emit((FrameLeft.code, call.id))
+
+    def unwind(self, frame: types.FrameType, error: BaseException) -> None:
+        """A call ends by an exception; that it ended is told when someone handles it, so that a failure stays seen."""
+        call = self.calls.get(id(frame))
+        if call is None:
+            return
+        if self._raised != id(error):
+            self.raised(frame, error)
+        if call is not self.main:
+            del self.calls[id(frame)]
+            self._unwound.append(call.id)
+
+    def raised(self, frame: types.FrameType, error: BaseException) -> None:
+        """An exception appears in a user's frame; the frames it passes through afterwards add nothing."""
+        if self._raised == id(error) or isinstance(error, (StopIteration, StopAsyncIteration, GeneratorExit)):
+            return
+        call = self.calls.get(id(frame))
+        if call is None:
+            return
+        self._raised = id(error)
+        if call.todo is not None:
+            self._look(call, frame, call.todo)
+        spans = call.code.spans or call.code.read_spans()
+        emit((ExceptionRaised.code, call.id, call.code.source, *spans[frame.f_lasti >> 1], *_described(error)))
+
+    def _settle(self) -> None:
+        """Someone goes on after an exception: the calls that it ended are gone now."""
+        self._raised = 0
+        left, self._unwound = self._unwound, []
+        for number in left:
+            emit((FrameLeft.code, number))
+
+    # ---- names ------------------------------------------------------------------------------------------------
+
+    def refresh(self, frame: types.FrameType) -> None:
+        """Look again at every name of a frame, after something was evaluated in it."""
+        call = self.calls.get(id(frame))
+        if call is not None:
+            names = [name for name in frame.f_locals if not name.startswith("__")]
+            self._look(call, frame, Names((*dict.fromkeys([*call.known, *names]),), (), ()))
+
+    def _look(self, call: Call, frame: types.FrameType, names: Names) -> None:
+        """Tell of the names that changed."""
+        values = frame.f_locals
+        for name in names.stored:
+            self._tell(call, name, values)
+        if names.module and (module := self._modules.get(id(frame.f_globals))) is not None:
+            for name in names.module:
+                self._tell(module, name, frame.f_globals)
+        if names.read and call.known:
+            self._look_again(call, names, values)
+        if SNAPSHOT and call.code.optimized and sys.getrefcount(values) <= 3:
+            # The copy would keep the script's tensors alive until the next line. More references than the frame's,
+            # ours and the count's own mean that the script called locals() and holds it: then it is theirs.
+            values.clear()  # type: ignore[attr-defined]
+
+    def _look_again(self, call: Call, names: Names, values: Mapping[str, object]) -> None:
+        """Look at what the line read and may have changed in place, within :data:`REREAD_SHARE` of the time."""
+        known = call.known
+        again = [
+            name for name in names.read if name in known and name not in names.stored and _can_change(known[name], name)
+        ]
+        if again and (started := time.perf_counter()) >= call.next_look:
+            for name in again:
+                self._tell(call, name, values)
+            now = time.perf_counter()
+            call.next_look = now + (now - started) / REREAD_SHARE
+
+    def _tell(self, call: Call, name: str, values: Mapping[str, object]) -> None:
+        before = call.known.get(name)
+        try:
+            bound = look_at(values[name])
+        except KeyError:
+            if before is not None:
+                self._forget(call, name, before)
+            return
+        if bound != before:
+            call.known[name] = bound
+            if before is None or bound[:2] != before[:2]:
+                emit((NameBound.code, call.id, name, bound.tensor, bound.text))
+            if bound.parts or (before is not None and before.parts):
+                _tell_parts(call.id, name, before.parts if before else (), bound.parts)
+
+    def _forget(self, call: Call, name: str, before: Bound) -> None:
+        del call.known[name]
+        _tell_parts(call.id, name, before.parts, ())
+        emit((NameUnbound.code, call.id, name))
+
+
+def emit(wire: Wire) -> None:
+    """Send an event when something records."""
+    if (send := journal.emit) is not None:
+        send(wire)
+
+
+def _tell_parts(
+    frame: int, name: str, before: tuple[tuple[str, int], ...], after: tuple[tuple[str, int], ...]
+) -> None:
+    """Tell of the tensors inside a value: those that are gone, then those that are new or others."""
+    gone, now = dict(before), dict(after)
+    for path in gone.keys() - now.keys():
+        emit((NameUnbound.code, frame, name + path))
+    for path, tensor in after:
+        if gone.get(path) != tensor:
+            emit((NameBound.code, frame, name + path, tensor, ""))
+
+
+def _can_change(bound: Bound, name: str) -> bool:
+    """Say whether what a name stands for can change in place: a container, or an object with tensors inside."""
+    return bool(bound.parts) or bound.text[:1] in "[{d<" and not bound.text.startswith(("<module", "<function"))
+
+
+def _argument_count(code: types.CodeType) -> int:
+    stars = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # CO_VARARGS, CO_VARKEYWORDS
+    return code.co_argcount + code.co_kwonlyargcount + stars
+
+
+def _described(error: BaseException) -> tuple[str, str]:
+    """Return the exception's type and message, as the last line of a traceback has them."""
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    try:
+        return name, str(error)
+    except Exception:
+        return name, "<exception str() failed>"

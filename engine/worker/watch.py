@@ -1,0 +1,150 @@
+"""The two ways to watch Python run: ``sys.monitoring`` from 3.12 on, ``sys.settrace`` before.
+
+Only the user's files pay: code of libraries is met once and then left alone (monitoring), or costs one look per call
+(settrace).
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+import threading
+import types
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from stridescope.engine.worker.tracer import Tracer
+
+
+YIELD_VALUE = dis.opmap["YIELD_VALUE"]
+
+
+class Watch(Protocol):
+    """Something that feeds a tracer until it is stopped."""
+
+    def start(self) -> None:
+        """Begin to report."""
+
+    def stop(self) -> None:
+        """Report nothing more, in no thread."""
+
+
+def watch(tracer: Tracer) -> Watch:
+    """Return the best watch that this Python has."""
+    return MonitoringWatch(tracer) if sys.version_info >= (3, 12) else TraceWatch(tracer)
+
+
+if sys.version_info >= (3, 12):
+    events = sys.monitoring.events
+
+    class MonitoringWatch:
+        """Watches by ``sys.monitoring``: no cost outside the user's code objects."""
+
+        LOCAL = events.LINE | events.PY_RETURN
+        GLOBAL = events.PY_START | events.PY_UNWIND | events.RAISE
+
+        def __init__(self, tracer: Tracer) -> None:
+            self._tracer = tracer
+            self._reach = tracer.reach
+            self._tool = 0
+
+        def start(self) -> None:
+            """Begin to report, as the first tool number that is neither a debugger's, coverage's nor a profiler's."""
+            monitoring = sys.monitoring
+            self._tool = next(number for number in (3, 4, 5, 2, 1, 0) if monitoring.get_tool(number) is None)
+            monitoring.use_tool_id(self._tool, "stridescope")
+            for event, callback in self._callbacks().items():
+                monitoring.register_callback(self._tool, event, callback)
+            monitoring.set_events(self._tool, self.GLOBAL)
+            monitoring.restart_events()
+
+        def stop(self) -> None:
+            """Report nothing more."""
+            sys.monitoring.set_events(self._tool, 0)
+            for event in self._callbacks():
+                sys.monitoring.register_callback(self._tool, event, None)
+            sys.monitoring.free_tool_id(self._tool)
+
+        def _callbacks(self) -> dict[int, Callable[..., Any]]:
+            return {
+                events.PY_START: self._start,
+                events.LINE: self._line,
+                events.PY_RETURN: self._return,
+                events.PY_UNWIND: self._unwind,
+                events.RAISE: self._raise,
+            }
+
+        def _start(self, code: types.CodeType, _: int) -> object:
+            known = self._tracer.code_of(code)
+            if known is None:
+                return sys.monitoring.DISABLE
+            sys.monitoring.set_local_events(self._tool, code, self.LOCAL)
+            self._tracer.enter(sys._getframe(1), known)
+            return None
+
+        def _line(self, _: types.CodeType, line: int) -> None:
+            self._reach(sys._getframe(1), line)
+
+        def _return(self, *_: object) -> None:
+            self._tracer.leave(sys._getframe(1))
+
+        def _unwind(self, code: types.CodeType, _: int, error: BaseException) -> None:
+            if self._tracer.code_of(code) is not None:
+                self._tracer.unwind(sys._getframe(1), error)
+
+        def _raise(self, code: types.CodeType, _: int, error: BaseException) -> None:
+            if self._tracer.code_of(code) is not None:
+                self._tracer.raised(sys._getframe(1), error)
+
+
+class TraceWatch:
+    """Watches by ``sys.settrace``, in every thread that starts from now on."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+        self._failing: dict[int, BaseException] = {}
+
+    def start(self) -> None:
+        """Begin to report."""
+        threading.settrace(self._call)
+        sys.settrace(self._call)
+
+    def stop(self) -> None:
+        """Report nothing more."""
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
+
+    def _call(self, frame: types.FrameType, event: str, _: object) -> Callable[..., Any] | None:
+        code = self._tracer.code_of(frame.f_code)
+        if code is None or event != "call":
+            return None
+        known = self._tracer.calls.get(id(frame))
+        if known is None or known.code is not code:  # else a generator goes on
+            self._tracer.enter(frame, code)
+        return self._local
+
+    def _local(self, frame: types.FrameType, event: str, value: Any) -> Callable[..., Any]:
+        if event == "line":
+            self._failing.pop(id(frame), None)
+            self._tracer.reach(frame, frame.f_lineno)
+        elif event == "exception":
+            self._failing[id(frame)] = value[1]
+            self._tracer.raised(frame, value[1])
+        elif event == "return":
+            self._ended(frame, value)
+        return self._local
+
+    def _ended(self, frame: types.FrameType, value: object) -> None:
+        """Tell the three ways apart in which a frame gives up control: by an exception, a yield or a return."""
+        error = self._failing.pop(id(frame), None)
+        if error is not None and value is None:
+            self._tracer.unwind(frame, error)
+        elif not _yields(frame):
+            self._tracer.leave(frame)
+
+
+def _yields(frame: types.FrameType) -> bool:
+    """Say whether the frame is suspended at a ``yield`` or ``await``."""
+    code = frame.f_code
+    generators = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
+    return bool(code.co_flags & generators) and code.co_code[frame.f_lasti] == YIELD_VALUE
