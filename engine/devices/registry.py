@@ -1,0 +1,104 @@
+"""Which device ``cuda`` is: chosen once by ``--device``, the environment or the default, and made when first needed."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from stridescope.engine.devices.allocator_settings import AllocatorSettings
+from stridescope.engine.devices.gpu_models import GIB
+from stridescope.engine.devices.simulated import DEFAULT_SIZE, SimulatedGPU
+from stridescope.engine.devices.streams import current_device_index
+
+ENVIRONMENT_VARIABLE = "STRIDESCOPE_DEVICE"
+CHOICES = "auto, cpu, sim, sim:SIZE (such as sim:16GiB) or cuda"
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_POWERS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+
+_choice: str | None = None
+_devices: list[SimulatedGPU] | None = None
+_settings: AllocatorSettings | None = None
+
+
+def parse_size(text: str) -> int:
+    """Bytes from "512M", "16GiB" or a plain number; raises ValueError."""
+    found = _SIZE.fullmatch(text.strip())
+    size = int(float(found[1]) * (1 << _POWERS[found[2].upper()])) if found else 0
+    if size <= 0:
+        raise ValueError(f"'{text}' is no memory size: write it like 512MiB, 8GiB or a number of bytes above 0")
+    return size
+
+
+def configure(text: str) -> None:
+    """Choose what ``cuda`` is from now on; raises ValueError for a text that is none of ``CHOICES``."""
+    global _choice, _devices
+    _parse_choice(text)
+    _choice, _devices = text, None
+
+
+def _parse_choice(text: str) -> int:
+    """The size of the simulated GPU, 0 for none."""
+    if text == "cpu":
+        return 0
+    if text in ("auto", "sim"):
+        return DEFAULT_SIZE
+    if text.startswith("sim:"):
+        return parse_size(text.removeprefix("sim:"))
+    if text == "cuda":
+        raise ValueError("no real GPU can be used yet: choose sim, sim:SIZE or cpu")
+    raise ValueError(f"no device '{text}': choose {CHOICES}")
+
+
+def choice() -> str:
+    """The text that chose the device."""
+    return _choice or os.environ.get(ENVIRONMENT_VARIABLE) or "auto"
+
+
+def cuda_devices() -> list[SimulatedGPU]:
+    """The devices behind ``cuda:0``, ``cuda:1`` and so on; empty when there are none."""
+    global _devices
+    if _devices is None:
+        size = _parse_choice(choice())
+        _devices = [SimulatedGPU(size, settings=allocator_settings())] if size else []
+    return _devices
+
+
+def is_initialized() -> bool:
+    """Whether a device was made already."""
+    return _devices is not None
+
+
+def current_device() -> SimulatedGPU:
+    """This thread's current cuda device; raises PyTorch's RuntimeError when there is none."""
+    return device_at(current_device_index())
+
+
+def device_at(index: int) -> SimulatedGPU:
+    """A cuda device by its index; raises PyTorch's errors for one that is not there."""
+    devices = cuda_devices()
+    if not devices:
+        raise RuntimeError("No CUDA GPUs are available")
+    if not 0 <= index < len(devices):
+        raise RuntimeError(
+            "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?"
+        )
+    return devices[index]
+
+
+def allocator_settings() -> AllocatorSettings:
+    """The allocator's options, read from the environment when first needed; PyTorch's errors for bad ones."""
+    global _settings
+    if _settings is None:
+        text = os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or os.environ.get("PYTORCH_ALLOC_CONF") or ""
+        _settings = AllocatorSettings(text)
+    return _settings
+
+
+def describe() -> str:
+    """One line on what ``cuda`` is here and why, for ``stridescope devices``."""
+    devices = cuda_devices()
+    if not devices:
+        return f"cuda: none, because the device was chosen as '{choice()}'"
+    size = devices[0].properties.total_memory
+    return f"cuda: {devices[0].properties.name}, {size / GIB:.2f} GiB, because the device was chosen as '{choice()}'"

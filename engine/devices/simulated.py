@@ -1,0 +1,137 @@
+"""A GPU in software: memory of a chosen size, queues with a simulated clock, the CPU's kernels.
+
+It has addresses, streams and times of its own, so that everything the caching allocator and the streams do can be
+seen on any machine. It is called simulated wherever its name appears.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from stridescope.engine.devices.address_space import AddressSpace
+from stridescope.engine.devices.allocator_settings import AllocatorSettings
+from stridescope.engine.devices.caching_allocator import CachingAllocator
+from stridescope.engine.devices.clock import SimulatedClock, SimulatedEvent
+from stridescope.engine.devices.device import DeviceProperties
+from stridescope.engine.devices.gpu_models import DEFAULT_MODEL, GIB, GPUModel, gpu_model
+from stridescope.engine.devices.streams import current_stream
+from stridescope.engine.events import HostWaited, WorkQueued, journal
+
+DEFAULT_SIZE = 8 * GIB
+COPY_KINDS = ("host to device", "device to host", "device to device")
+
+
+class SimulatedGPU:
+    """One simulated device. ``settings`` are the allocator's options; by default all options are off."""
+
+    simulated = True
+
+    def __init__(
+        self,
+        size: int = DEFAULT_SIZE,
+        model: str = DEFAULT_MODEL,
+        index: int = 0,
+        settings: AllocatorSettings | None = None,
+    ) -> None:
+        if size <= 0:
+            raise ValueError(f"a simulated GPU needs a size above 0 bytes, not {size}")
+        self.index = index
+        self.model = gpu_model(model)
+        self.properties = _properties(self.model, size)
+        self.memory = AddressSpace(size, index)
+        self.clock = SimulatedClock()
+        self.allocator = CachingAllocator(self, settings or AllocatorSettings())
+
+    # What the allocator asks
+
+    def cuda_malloc(self, size: int) -> int:
+        """Take device memory; raises DeviceOutOfMemory."""
+        self.clock.spend(self.model.malloc_ns)
+        return self.memory.take(size)
+
+    def cuda_free(self, address: int) -> None:
+        """Give device memory back; the device finishes its work first."""
+        self.synchronize()
+        self.clock.spend(self.model.free_ns)
+        self.memory.give_back(address)
+
+    def memory_info(self) -> tuple[int, int]:
+        """Free and total bytes."""
+        return self.memory.free, self.memory.total
+
+    def reserve_range(self, size: int) -> int:
+        """Reserve virtual addresses."""
+        return self.memory.reserve(size)
+
+    def release_range(self, address: int) -> None:
+        """Give virtual addresses back; they are never used again."""
+
+    def map_pages(self, address: int, size: int, page: int) -> None:
+        """Put memory behind reserved addresses; all or nothing. Raises DeviceOutOfMemory."""
+        self.clock.spend(self.model.malloc_ns * (size // page))
+        self.memory.occupy(size)
+
+    def unmap_pages(self, address: int, size: int) -> None:
+        """Take the memory away."""
+        self.clock.spend(self.model.free_ns)
+        self.memory.vacate(size)
+
+    def record_event(self, stream: int) -> SimulatedEvent:
+        """Mark the end of a stream's queue."""
+        return SimulatedEvent(self.clock, stream)
+
+    # What scripts and ops ask
+
+    def launch(self, op_name: str, nbytes_read: int, nbytes_written: int, flops: float = 0) -> None:
+        """Queue a kernel on the current stream; the host goes on at once."""
+        model = self.model
+        busy = max((nbytes_read + nbytes_written) / model.memory_bandwidth, flops / model.throughput)
+        self._queue(op_name, current_stream(self.index), model.kernel_floor_ns + int(busy))
+
+    def copy(self, kind: str, nbytes: int, pinned: bool = False, stream: int | None = None) -> None:
+        """Queue a copy of one of ``COPY_KINDS``. With pageable host memory the host waits until it is done."""
+        model = self.model
+        stream = current_stream(self.index) if stream is None else stream
+        if kind == "device to device":
+            self._queue(kind, stream, model.kernel_floor_ns + int(2 * nbytes / model.memory_bandwidth))
+            return
+        bandwidth = model.pinned_bandwidth if pinned else model.pageable_bandwidth
+        memory = "pinned" if pinned else "pageable"
+        self._queue(f"{kind}, {memory}", stream, model.kernel_floor_ns + int(nbytes / bandwidth))
+        if not pinned:
+            self.synchronize_stream(stream)
+
+    def _queue(self, work: str, stream: int, duration_ns: int) -> None:
+        self.clock.spend(self.model.launch_ns)
+        begin, end = self.clock.enqueue(stream, duration_ns)
+        _tell(lambda: (WorkQueued.code, f"cuda:{self.index}", stream, work, self.clock.host_ns, begin, end))
+
+    def synchronize_stream(self, stream: int) -> None:
+        """Wait until a stream's queue is empty."""
+        host, until = self.clock.host_ns, self.clock.end_of(stream)
+        if until > host:
+            self.clock.wait_until(until)
+            _tell(lambda: (HostWaited.code, f"cuda:{self.index}", stream, host, until))
+
+    def synchronize(self) -> None:
+        """Wait until all queues are empty."""
+        for stream in self.clock.streams():
+            self.synchronize_stream(stream)
+
+
+def _tell(wire: Callable[[], tuple[object, ...]]) -> None:
+    if (emit := journal.emit) is not None:
+        emit(wire())
+
+
+def _properties(model: GPUModel, size: int) -> DeviceProperties:
+    major, minor = model.capability
+    return DeviceProperties(
+        name=f"NVIDIA {model.name} (simulated)",
+        major=major,
+        minor=minor,
+        total_memory=size,
+        multi_processor_count=model.multi_processor_count,
+        max_threads_per_multi_processor=model.max_threads_per_multi_processor,
+        L2_cache_size=model.l2_cache_size,
+    )
