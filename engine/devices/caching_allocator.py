@@ -42,7 +42,7 @@ class CachingAllocator:
         self.settings = settings
         self.stats = AllocatorStats(settings.max_split_size)
         self.log = AllocatorLog(f"cuda:{device.index}", journal)
-        self.pools = Pools(self.stats)
+        self.pools = Pools(self.stats, self.free)
         self.source = SegmentSource(device, settings, self.stats, self.log)
         self.events = StreamEvents(device, self.log, self._complete_after_event)
         self.active: dict[int, Block] = {}
@@ -50,7 +50,7 @@ class CachingAllocator:
         self.captures_underway = 0
         self.free_memory_callbacks: list[Callable[[], bool]] = []
         self.out_of_memory_observers: list[Callable[[int, int, int, int], None]] = []
-        self.uncached = BlockPool(False, self.stats.of(False))
+        self.uncached = BlockPool(False, self.stats.of(False), self.free)
         self.lock = threading.RLock()
         self._busy = False
         self._late: list[Block] = []
@@ -135,17 +135,21 @@ class CachingAllocator:
                 self._change_inactive_split(block.pool, *change)
         elif was_split and block.expandable is None:
             self._change_inactive_split(block.pool, -1, -block.size)
-        block.allocated = True
-        block.requested_size = request.size
         block.storage = request.storage
         block.stack = request.stack
+        self.hand_over(block, request.size)
+        return block
+
+    def hand_over(self, block: Block, requested: int) -> None:
+        """A free block, cut to size and out of its pool, becomes the user's."""
+        block.allocated = True
+        block.requested_size = requested
         self.log.allocated(block)
         self.active[block.address] = block
         for column in block.pool.stats:
-            column.hand_out(block.size, request.size)
+            column.hand_out(block.size, requested)
         if block.size >= self.settings.max_split_size:
             self.stats.oversize_allocations.increase(1)
-        return block
 
     def _split_reason(self, request: Request, block: Block) -> str:
         """Why the block is cut; empty when it is handed out whole, and then that reason is told."""
@@ -317,8 +321,8 @@ class CachingAllocator:
     ) -> PrivatePool:
         """Make a private pool, with segments from ``allocator`` when one is given."""
         with self.lock:
-            pool = self.pools.use(pool_id, no_split=no_split, use_on_oom=use_on_oom)
-            pool.allocator = allocator
+            pool = self.pools.use(pool_id)
+            pool.no_split, pool.use_on_oom, pool.allocator = no_split, use_on_oom, allocator
             return pool
 
     def begin_allocate_to_pool(self, pool_id: PoolId, accepts: Callable[[int], bool]) -> None:

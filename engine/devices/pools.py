@@ -22,10 +22,11 @@ class Route:
 class Pools:
     """All pools of one device's allocator."""
 
-    def __init__(self, stats: AllocatorStats) -> None:
+    def __init__(self, stats: AllocatorStats, take_back: Callable[[Block], None]) -> None:
         self._stats = stats
-        self.small = BlockPool(True, stats.of(True))
-        self.large = BlockPool(False, stats.of(False))
+        self._take_back = take_back
+        self.small = BlockPool(True, stats.of(True), take_back)
+        self.large = BlockPool(False, stats.of(False), take_back)
         self.private: dict[PoolId, PrivatePool] = {}
         self.freeable: dict[PoolId, PrivatePool] = {}
         self.routes: list[Route] = []
@@ -39,13 +40,13 @@ class Pools:
                 break
         return owner.small if is_small else owner.large
 
-    def use(self, pool_id: PoolId, *, no_split: bool = False, use_on_oom: bool = False) -> PrivatePool:
+    def use(self, pool_id: PoolId) -> PrivatePool:
         """Make a private pool, or add a user to it."""
         if pool_id in self.private:
             self.freeable.pop(pool_id, None)
             self.private[pool_id].use_count += 1
         else:
-            self.private[pool_id] = PrivatePool(pool_id, self._stats, no_split, use_on_oom)
+            self.private[pool_id] = PrivatePool(pool_id, self._stats, self._take_back)
         return self.private[pool_id]
 
     def release(self, pool_id: PoolId) -> None:

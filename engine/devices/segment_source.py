@@ -37,7 +37,7 @@ class SegmentSource:
         self.log = log
         self.limit: int | None = None
         self.reserved = 0
-        self.expandable = ExpandableSegments(device, self._account, log)
+        self.expandable = ExpandableSegments(device, self.account, log)
 
     def allocate(self, request: Request, retry: bool = False) -> Block | None:
         """A new free block that is large enough and in no pool, or None when there is no memory."""
@@ -76,7 +76,7 @@ class SegmentSource:
             column.segment.increase(1)
         if block.size >= self.settings.max_split_size:
             self.stats.oversize_segments.increase(1)
-        self._account(block.size, request.pool)
+        self.account(block.size, request.pool)
         self.log.segment_allocated(block, request.stack)
         return block
 
@@ -88,7 +88,8 @@ class SegmentSource:
             raise DeviceOutOfMemory
         return address
 
-    def _account(self, change: int, pool: BlockPool) -> None:
+    def account(self, change: int, pool: BlockPool) -> None:
+        """Count bytes won from the device, or given back when negative."""
         self.reserved += change
         self.stats.reserve(change, pool.is_small, None if pool.private is None else pool.private.id)
         if change > 0:
@@ -114,7 +115,7 @@ class SegmentSource:
             column.segment.decrease(1)
         if block.size >= self.settings.max_split_size:
             self.stats.oversize_segments.decrease(1)
-        self._account(-block.size, pool)
+        self.account(-block.size, pool)
         return block.size
 
     def release_all(self, pool: BlockPool) -> None:

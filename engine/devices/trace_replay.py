@@ -73,7 +73,7 @@ class TraceReplay:
         self.addresses: dict[str, str] = {}
         self.pools: dict[str, PoolId] = {}
         for op in trace["ops"]:
-            OPERATIONS[op[0]](self, *op[1:])
+            OPERATIONS[op[0]][0](self, *op[1:])
 
     def alloc(self, name: str, size: int, stream: int) -> None:
         """Ask for memory; the address or the kind of the error is noted."""
@@ -162,16 +162,17 @@ class TraceReplay:
         }
 
 
-OPERATIONS: dict[str, Callable[..., None]] = {
-    "alloc": TraceReplay.alloc,
-    "free": TraceReplay.free,
-    "record": TraceReplay.record,
-    "busy": TraceReplay.busy,
-    "empty": TraceReplay.empty,
-    "reset_peak": TraceReplay.reset_peak,
-    "reset_acc": TraceReplay.reset_accumulated,
-    "pool": TraceReplay.pool,
-    "enter": TraceReplay.enter,
-    "exit": TraceReplay.exit,
-    "delpool": TraceReplay.delete_pool,
+# Each operation with the types of its arguments.
+OPERATIONS: dict[str, tuple[Callable[..., None], tuple[type, ...]]] = {
+    "alloc": (TraceReplay.alloc, (str, int, int)),
+    "free": (TraceReplay.free, (str,)),
+    "record": (TraceReplay.record, (str, int)),
+    "busy": (TraceReplay.busy, (int, int)),
+    "empty": (TraceReplay.empty, ()),
+    "reset_peak": (TraceReplay.reset_peak, ()),
+    "reset_acc": (TraceReplay.reset_accumulated, ()),
+    "pool": (TraceReplay.pool, (str, int, int)),
+    "enter": (TraceReplay.enter, (str,)),
+    "exit": (TraceReplay.exit, (str,)),
+    "delpool": (TraceReplay.delete_pool, (str,)),
 }

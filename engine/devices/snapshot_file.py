@@ -1,0 +1,135 @@
+"""Reading and writing memory snapshots as files: pickles that hold plain containers and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+PICKLE_PROTOCOL = 4
+
+Entry = dict[str, Any]
+
+# What the fields that the replay reads must be. Old files lack some of the others: they are read with defaults.
+SEGMENT_FIELDS: dict[str, type] = {
+    "address": int,
+    "total_size": int,
+    "stream": int,
+    "segment_type": str,
+    "blocks": list,
+}
+BLOCK_FIELDS: dict[str, type] = {"size": int, "state": str}
+ENTRY_FIELDS: dict[str, type] = {"action": str, "size": int, "stream": int}
+
+# Everything that a broken or hostile pickle can raise while it is read.
+_UNREADABLE = (
+    pickle.UnpicklingError,
+    EOFError,
+    ValueError,
+    LookupError,
+    AttributeError,
+    TypeError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+    ImportError,
+)
+
+
+class SnapshotError(ValueError):
+    """A file that is no memory snapshot; the text is one line."""
+
+
+class PlainUnpickler(pickle.Unpickler):
+    """Builds dicts, lists, tuples, numbers, strings and bytes; whatever needs a class or function is refused unrun."""
+
+    def find_class(self, module: str, name: str) -> NoReturn:
+        """Refuse: a snapshot needs no class, and a class could run code."""
+        raise SnapshotError(f"it wants to run {module}.{name}, which a memory snapshot never does")
+
+    def persistent_load(self, pid: Any) -> NoReturn:
+        """Refuse references to things outside the file."""
+        raise SnapshotError("it refers to objects outside the file, which a memory snapshot never does")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A checked snapshot: segments and traces in PyTorch's form, and the text of the options that were in force."""
+
+    segments: list[dict[str, Any]]
+    device_traces: list[list[Entry]]
+    conf: str
+
+    def segments_of(self, device: int) -> list[dict[str, Any]]:
+        """The segments of one device."""
+        return [segment for segment in self.segments if segment.get("device", 0) == device]
+
+    def devices(self) -> list[int]:
+        """The devices that have segments or a trace."""
+        traced = {device for device, trace in enumerate(self.device_traces) if trace}
+        return sorted(traced | {segment.get("device", 0) for segment in self.segments})
+
+
+def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
+    """Read and check a snapshot file; raises SnapshotError with one clear line, or OSError."""
+    with Path(path).open("rb") as file:
+        return checked_snapshot(read_plain_pickle(file))
+
+
+def read_plain_pickle(file: BinaryIO) -> Any:
+    """Unpickle plain containers; raises SnapshotError for everything else."""
+    try:
+        return PlainUnpickler(file).load()
+    except SnapshotError:
+        raise
+    except _UNREADABLE as error:
+        raise SnapshotError(f"it is cut short or no pickle ({error or type(error).__name__})") from None
+
+
+def checked_snapshot(found: Any) -> Snapshot:
+    """A snapshot from plain data; a bare list of segments is one too. Raises SnapshotError."""
+    if isinstance(found, list):
+        found = {"segments": found}
+    if not isinstance(found, dict) or not isinstance(found.get("segments"), list):
+        raise SnapshotError("it has no list of segments")
+    traces = found.get("device_traces") or []
+    if not isinstance(traces, list) or not all(isinstance(trace, list) for trace in traces):
+        raise SnapshotError("its device_traces are not lists")
+    _check("segment", found["segments"], SEGMENT_FIELDS)
+    for segment in found["segments"]:
+        _check_tiling(segment)
+    for trace in traces:
+        _check("trace entry", trace, ENTRY_FIELDS)
+    settings = found.get("allocator_settings")
+    conf = settings.get("PYTORCH_CUDA_ALLOC_CONF", "") if isinstance(settings, dict) else ""
+    return Snapshot(found["segments"], traces, conf if isinstance(conf, str) else "")
+
+
+def _check(what: str, items: Iterable[Any], fields: dict[str, type]) -> None:
+    for number, item in enumerate(items):
+        if not isinstance(item, dict):
+            raise SnapshotError(f"{what} {number} is no dict")
+        for name, kind in fields.items():
+            if not isinstance(item.get(name), kind):
+                raise SnapshotError(f"{what} {number} has no {name} that is {kind.__name__}")
+            if kind is int and item[name] < 0:
+                raise SnapshotError(f"{what} {number} has a negative {name}")
+
+
+def _check_tiling(segment: dict[str, Any]) -> None:
+    _check("block", segment["blocks"], BLOCK_FIELDS)
+    total = sum(block["size"] for block in segment["blocks"])
+    if total != segment["total_size"]:
+        raise SnapshotError(
+            f"the blocks of the segment at {segment['address']:#x} add up to {total} bytes, "
+            f"not to its {segment['total_size']}"
+        )
+
+
+def dump_snapshot(snapshot: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write a snapshot for PyTorch's own viewers."""
+    with Path(path).open("wb") as file:
+        pickle.dump(snapshot, file, protocol=PICKLE_PROTOCOL)
