@@ -11,6 +11,7 @@ import dataclasses
 from typing import Any
 
 from stridescope.engine.recording.allocator_state import AllocatorState
+from stridescope.engine.recording.content import Content
 
 
 @dataclasses.dataclass(slots=True)
@@ -69,7 +70,7 @@ class TensorState:
 
 @dataclasses.dataclass(slots=True)
 class StorageState:
-    """A live storage. ``values`` are its bytes where they are kept, else None with ``summary`` telling what is known."""
+    """A live storage, and its bytes where they are kept; where not, ``summary`` tells what is known."""
 
     id: int
     nbytes: int
@@ -77,8 +78,13 @@ class StorageState:
     address: int
     born: int
     written: int
-    values: bytes | None = None
+    content: Content | None = None
     summary: dict[str, Any] | None = None
+
+    @property
+    def values(self) -> bytes | None:
+        """The bytes, read from the recording when first asked for; None where they are not kept."""
+        return None if self.content is None else self.content.read()
 
 
 @dataclasses.dataclass(slots=True)
@@ -156,7 +162,11 @@ class OpState:
 
 @dataclasses.dataclass(slots=True)
 class State:
-    """The whole machine at ``step``."""
+    """The whole machine at ``step``.
+
+    ``frames`` are the calls that run, the module first. ``ops`` are the ops that run, outermost first: an op that is
+    made of others has them inside; ``op`` is the innermost, or the last one when none runs.
+    """
 
     step: int
     frames: list[Frame]
@@ -170,3 +180,4 @@ class State:
     source: int = 0
     status: int | None = None
     error: tuple[str, str, Span] | None = None
+    ops: list[OpState] = dataclasses.field(default_factory=list)

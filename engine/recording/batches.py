@@ -1,0 +1,84 @@
+"""Reading the batches and blobs of a recording: the part that its reader and its closing writer share."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from stridescope.engine.events import Wire
+from stridescope.engine.recording.columns import Batch, DamagedBatch, Schema, decode_kinds, decompress
+from stridescope.engine.recording.content import Blob
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+_LARGEST_BLOB = 1 << 40
+
+
+class Recent(OrderedDict[Key, Value]):
+    """The values used last, up to ``limit`` of them."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self.limit = limit
+
+    def use(self, key: Key, make: Callable[[], Value]) -> Value:
+        """Return the value of ``key``, made now if it is not there."""
+        if key in self:
+            self.move_to_end(key)
+            return self[key]
+        self.keep(key, value := make())
+        return value
+
+    def keep(self, key: Key, value: Value) -> None:
+        """Add a value as the one used last."""
+        self[key] = value
+        self.move_to_end(key)
+        if len(self) > self.limit:
+            self.popitem(last=False)
+
+
+class Batches:
+    """The batches of one database, the last few kept decoded."""
+
+    def __init__(self, database: sqlite3.Connection, schema: Schema) -> None:
+        self._database, self._schema = database, schema
+        self._batches: Recent[int, Batch] = Recent(16)
+        self._wires: Recent[int, list[Wire]] = Recent(6)
+        self._blobs: Recent[bytes, bytes] = Recent(256)
+
+    def batch(self, first: int) -> Batch:
+        """Return the batch that begins at step ``first``."""
+        return self._batches.use(first, lambda: self._read(first))
+
+    def wires(self, first: int) -> list[Wire]:
+        """Return the events of the batch that begins at step ``first``."""
+        return self._wires.use(first, lambda: self.batch(first).wires())
+
+    def load(self, key: bytes) -> bytes:
+        """Return the bytes kept under ``key``."""
+        return self._blobs.use(key, lambda: self._load(key))
+
+    def _read(self, first: int) -> Batch:
+        row = self._database.execute("SELECT kinds, body FROM events WHERE first = ?", (first,)).fetchone()
+        if row is None:
+            raise DamagedBatch(f"the events from step {first} on are missing")
+        return Batch(first, decode_kinds(row[0]), row[1], self._schema, self._blob)
+
+    def _blob(self, key: bytes, nbytes: int) -> Blob:
+        return Blob(key, nbytes, self.load)
+
+    def _load(self, key: bytes) -> bytes:
+        row = self._database.execute("SELECT data FROM blob WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            raise DamagedBatch("values that an event mentions are missing")
+        return decompress(row[0], _LARGEST_BLOB)
+
+    def firsts(self, after: int = -1) -> Iterator[tuple[int, int, bytes]]:
+        """Yield first step, last step and packed kinds of every batch that begins after a step."""
+        rows: Iterator[Any] = self._database.execute(
+            "SELECT first, last, kinds FROM events WHERE first > ? ORDER BY first", (after,)
+        )
+        yield from rows

@@ -1,0 +1,93 @@
+"""Going to a step: from the nearest known machine, forward.
+
+Known machines are the one at the cursor, the keyframes of the file, those made here where the file has none yet
+(it still grows, or its writer was killed), and a few waypoints near the places visited last, for stepping back.
+"""
+
+from __future__ import annotations
+
+import bisect
+import sqlite3
+
+from stridescope.engine.recording import keyframes
+from stridescope.engine.recording.batches import Batches, Recent
+from stridescope.engine.recording.machine import Machine
+from stridescope.engine.recording.model import State
+from stridescope.engine.recording.state import advance
+
+_WAYPOINTS_APART = 128
+_WAYPOINTS = 32
+
+
+class Seeker:
+    """Knows the state at every step of one recording."""
+
+    def __init__(self, batches: Batches, database: sqlite3.Connection) -> None:
+        self._batches, self._database = batches, database
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+        self._decode = keyframes.decoder(batches.load)
+        self._stored = [row[0] for row in database.execute("SELECT step FROM keyframe ORDER BY step")]
+        self._made: dict[int, Machine] = {}
+        self._made_steps: list[int] = []
+        self._waypoints: Recent[int, Machine] = Recent(_WAYPOINTS)
+        self._machine = Machine()
+        self._states: Recent[int, State] = Recent(4)
+
+    def add_batch(self, first: int, last: int) -> None:
+        """Learn of a batch that follows those known."""
+        self._firsts.append(first)
+        self._lasts.append(last)
+
+    def state(self, step: int) -> State:
+        """Return the state after ``step``."""
+        return self._states.use(step, lambda: self._go(step))
+
+    def _go(self, step: int) -> State:
+        machine = self._nearest(step)
+        index = bisect.bisect_right(self._lasts, machine.step)
+        while machine.step < step:
+            first = self._firsts[index]
+            wires = self._batches.wires(first)
+            self._advance(machine, wires, first, min(step, self._lasts[index]))
+            index += 1
+            self._keep_keyframe(machine)
+        self._machine = machine
+        return machine.snapshot()
+
+    def _advance(self, machine: Machine, wires: list[tuple[object, ...]], first: int, last: int) -> None:
+        """Move on within one batch, leaving waypoints on the way."""
+        while machine.step < last:
+            stop = min(last, machine.step - machine.step % _WAYPOINTS_APART + _WAYPOINTS_APART)
+            advance(machine, wires[machine.step + 1 - first : stop + 1 - first])
+            if stop % _WAYPOINTS_APART == 0 and stop < last:
+                self._waypoints.keep(stop, machine.twin())
+
+    def _nearest(self, step: int) -> Machine:
+        """Return the known machine that is nearest before ``step``, free to be moved."""
+        here = self._machine.step if self._machine.step <= step else -1
+        way = max((at for at in self._waypoints if at <= step), default=-1)
+        made, stored = _before(self._made_steps, step), _before(self._stored, step)
+        nearest = max(here, way, made, stored)
+        if nearest == here:
+            return self._machine if here >= 0 else Machine()
+        if nearest == way:
+            return self._waypoints[way].twin()
+        if nearest == made:
+            return self._made[made].twin()
+        return self._read_keyframe(stored)
+
+    def _read_keyframe(self, step: int) -> Machine:
+        row = self._database.execute("SELECT state FROM keyframe WHERE step = ?", (step,)).fetchone()
+        return self._decode(row[0])
+
+    def _keep_keyframe(self, machine: Machine) -> None:
+        last = max(self._made_steps[-1] if self._made_steps else -1, self._stored[-1] if self._stored else -1)
+        if keyframes.is_due(machine, last):
+            self._made[machine.step] = machine.twin()
+            self._made_steps.append(machine.step)
+
+
+def _before(steps: list[int], step: int) -> int:
+    at = bisect.bisect_right(steps, step)
+    return steps[at - 1] if at else -1

@@ -1,0 +1,201 @@
+"""The writer: takes the engine's events and keeps them, while the script runs on.
+
+The engine appends wire tuples to a plain list. A thread empties it at least every 50 ms, encodes what it found in
+batches and commits them, so a killed process loses no more than that. When the recording is closed the keyframes
+are added.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+import tokenize
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+import xxhash
+import zstandard
+
+from stridescope.engine.events import Journal, SourceSeen, Wire
+from stridescope.engine.recording import keyframes, store
+from stridescope.engine.recording.batches import Batches
+from stridescope.engine.recording.columns import Encoded, Schema, encode, kinds_now, pack_ints
+from stridescope.engine.recording.machine import Machine
+from stridescope.engine.recording.state import advance
+from stridescope.engine.recording.store import INLINE, RecordingError
+
+FLUSH_SECONDS = 0.05
+BATCH = 2048
+
+
+class Blobs:
+    """Bytes kept once each, under the hash of their contents."""
+
+    def __init__(self) -> None:
+        self._known: set[bytes] = set()
+        self._fresh: list[tuple[bytes, bytes]] = []
+
+    def put(self, values: bytes) -> bytes:
+        """Keep ``values`` and return their key."""
+        key = xxhash.xxh3_128_digest(values)
+        if key not in self._known:
+            self._known.add(key)
+            self._fresh.append((key, zstandard.ZstdCompressor(level=1).compress(values)))
+        return key
+
+    def keep(self, values: bytes) -> bytes | None:
+        """Keep ``values`` unless they are short enough to stand in the event."""
+        return self.put(values) if len(values) > INLINE else None
+
+    def write(self, database: sqlite3.Connection) -> None:
+        """Store what is new."""
+        database.executemany("INSERT OR IGNORE INTO blob VALUES (?, ?)", self._fresh)
+        self._fresh.clear()
+
+
+class Writer:
+    """Writes one recording.
+
+    ``failure`` says why the recording stopped early, if it did: a full disk costs the recording, never the script.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], meta: Mapping[str, Any]) -> None:
+        """Create the file; raises :class:`RecordingError` where that is impossible."""
+        facts = {"created": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "process": os.getpid(), **meta}
+        self.path, self.failure = os.fspath(path), ""
+        self._database = store.create(path, facts)
+        self._buffer: list[Wire] = []
+        self._journal: Journal | None = None
+        self._steps, self._blobs = 0, Blobs()
+        self._lock, self._stop = threading.Lock(), threading.Event()
+        self._thread = threading.Thread(target=self._flush_often, name="stridescope-recording", daemon=True)
+        self._thread.start()
+
+    def attach(self, journal: Journal, keep_values: int = -1) -> None:
+        """Record everything that the engine says from now on; ``keep_values`` is the journal's."""
+        self._journal = journal
+        journal.start(self._buffer.append, keep_values)
+        _WRITERS.add(self)
+
+    def detach(self) -> None:
+        """Record nothing more."""
+        if self._journal is not None:
+            self._journal.stop()
+            self._journal = None
+
+    @property
+    def steps(self) -> int:
+        """How many events there are, flushed or not. Exact when asked by the thread that emits."""
+        return self._steps + len(self._buffer)
+
+    def add_source(self, source: int, path: str, text: str) -> None:
+        """Keep the text of a source that is not a file that can be read, such as code given on the command line."""
+        with self._lock:
+            self._database.execute("INSERT OR REPLACE INTO source VALUES (?, ?, ?)", (source, path, text))
+
+    def flush(self) -> int:
+        """Make everything emitted so far readable by others, and return the number of steps."""
+        with self._lock:
+            self._drain()
+        return self._steps
+
+    def close(self, status: int | None = None) -> None:
+        """End the recording: ``status`` is the script's exit status, None where it is not known."""
+        self.detach()
+        self._stop.set()
+        self._thread.join()
+        self.flush()
+        if not self.failure:
+            self._guard(self._finish, {"ended": True, "status": status, "steps": self._steps})
+        store.finish(self._database)
+
+    # ---- inside ----
+
+    def _flush_often(self) -> None:
+        while not self._stop.wait(FLUSH_SECONDS):
+            if self._buffer:
+                self.flush()
+
+    def _drain(self) -> None:
+        while self._buffer and not self.failure:
+            # One copy and one delete: the engine may append between them, at the end.
+            taken = self._buffer[:]
+            del self._buffer[: len(taken)]
+            self._guard(self._write, taken)
+        if self.failure:
+            self._buffer.clear()
+
+    def _guard(self, action: Any, argument: Any) -> None:
+        """Do something to the file; where that fails, stop recording and remember why."""
+        try:
+            self._database.execute("BEGIN")
+            action(argument)
+            self._database.execute("COMMIT")
+        except (sqlite3.Error, OSError) as error:
+            self.failure = f"the recording {self.path} stopped at step {self._steps}: {error}"
+            self.detach()
+
+    def _write(self, wires: list[Wire]) -> None:
+        for start in range(0, len(wires), BATCH):
+            batch = wires[start : start + BATCH]
+            self._write_batch(encode(batch, self._blobs.keep), len(batch))
+        self._blobs.write(self._database)
+        for wire in wires:
+            if wire[0] == SourceSeen.code:
+                self._write_source(*wire[1:])
+
+    def _write_batch(self, batch: Encoded, count: int) -> None:
+        first = self._steps
+        self._database.execute(
+            "INSERT INTO events VALUES (?, ?, ?, ?)", (first, first + count - 1, batch.kinds, batch.body)
+        )
+        compress = zstandard.ZstdCompressor(level=3).compress
+        self._database.executemany(
+            "INSERT INTO touch VALUES (?, ?, ?, ?, ?, ?)",
+            [
+                (entity, first, int(ids[0]), int(ids[-1]), len(ids), compress(pack_ints(ids)))
+                for entity, ids in batch.touched.items()
+                if len(ids)
+            ],
+        )
+        self._steps += count
+
+    def _write_source(self, source: int, path: str) -> None:
+        try:
+            with tokenize.open(path) as file:
+                text = file.read()
+        except (OSError, SyntaxError, UnicodeDecodeError, ValueError):
+            return
+        self._database.execute("INSERT OR IGNORE INTO source VALUES (?, ?, ?)", (source, path, text))
+
+    def _finish(self, facts: dict[str, Any]) -> None:
+        store.set_meta(self._database, facts)
+        self._write_keyframes()
+
+    def _write_keyframes(self) -> None:
+        machine, last = Machine(), -1
+        batches = Batches(self._database, Schema(kinds_now()))
+        for first, _, _ in list(batches.firsts()):
+            advance(machine, batches.wires(first))
+            if keyframes.is_due(machine, last):
+                keyframes.store(self._database, machine, self._blobs.put)
+                self._blobs.write(self._database)
+                last = machine.step
+
+
+_WRITERS: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+
+def _abandon() -> None:
+    """In a child made by fork: the recording belongs to the parent."""
+    for writer in _WRITERS:
+        writer.detach()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon)
+
+__all__ = ["RecordingError", "Writer"]
