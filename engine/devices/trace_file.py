@@ -37,9 +37,8 @@ def _check_trace(number: int, trace: Any) -> None:
     pools: set[str] = set()
     for place, op in enumerate(trace["ops"]):
         if not _is_operation(op):
-            raise TraceError(
-                f"{trace['id']}: op {place} is none of {', '.join(ARGUMENTS)} with its arguments: {op!r:.80}"
-            )
+            known = ", ".join(OPERATIONS)
+            raise TraceError(f"{trace['id']}: op {place} is none of {known} with its arguments: {op!r:.80}")
         if op[0] == "pool":
             pools.add(op[1])
         elif op[0] in ("enter", "exit", "delpool") and op[1] not in pools:
