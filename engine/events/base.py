@@ -27,11 +27,33 @@ class Journal:
     """The one door through which events leave the engine.
 
     ``emit`` is None while nothing records, so the unrecorded engine pays one attribute read. ``keep_values`` is the
-    largest storage, in bytes, whose contents are kept at every version; -1 keeps none.
+    largest storage, in bytes, whose contents are kept at every version; -1 keeps none. ``where`` tells which
+    expression of the user's source is running: ``(frame, source, line, column, end_line, end_column)``.
     """
 
     emit: Callable[[Wire], object] | None = None
     keep_values: int = -1
+
+    def __init__(self) -> None:
+        self.where: Callable[[], tuple[int, int, int, int, int, int]] = nowhere
+        self.watchers: list[Callable[[bool], None]] = []
+
+    def start(self, emit: Callable[[Wire], object], keep_values: int = -1) -> None:
+        """Send every event to ``emit`` from now on."""
+        self.keep_values, self.emit = keep_values, emit
+        for watcher in self.watchers:
+            watcher(True)
+
+    def stop(self) -> None:
+        """Record nothing more; the engine runs at full speed again."""
+        self.emit = None
+        for watcher in self.watchers:
+            watcher(False)
+
+
+def nowhere() -> tuple[int, int, int, int, int, int]:
+    """The answer to ``journal.where`` while no worker knows the user's frames."""
+    return 0, 0, 0, 0, 0, 0
 
 
 journal = Journal()
@@ -47,9 +69,7 @@ class Event:
 
     def __init_subclass__(cls, family: str) -> None:
         if not cls.__doc__:
-            raise TypeError(
-                f"event {cls.__name__} needs a docstring: it is the sentence people read"
-            )
+            raise TypeError(f"event {cls.__name__} needs a docstring: it is the sentence people read")
         cls.family, cls.sentence, cls.code = family, cls.__doc__.strip(), len(EVENTS)
         dataclasses.dataclass(frozen=True)(cls)
         EVENTS.append(cls)

@@ -1,0 +1,1 @@
+"""The one path of every op call: bind, keys, promote, view or kernel, history, record."""

@@ -1,0 +1,299 @@
+"""The path of an op call.
+
+``build(op)`` writes the op's callable from its schema, so that binding costs what a plain Python call costs. The
+short path runs the kernel and, when an input requires grad, makes the node. While something records, or a mode is
+active, the full path announces every stage: bind → keys → promote → view or kernel → history → record.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stridescope.engine.autograd.history import (
+    check_inplace,
+    mark_view,
+    original_for_saving,
+    rebase_history,
+)
+from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.autograd.node import gradient_edge, set_history
+from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
+from stridescope.engine.dtype import dtype
+from stridescope.engine.events import KeysChosen, OpBegan, OpEnded, OpFailed, journal
+from stridescope.engine.layout import Layout
+from stridescope.engine.tensor import Tensor, alias, bump_version, tensor_id
+
+if TYPE_CHECKING:
+    from stridescope.engine.dispatch.op import Op
+
+_TEMPLATE = """
+def {name}({signature}):
+    if journal.emit is not None or grad_mode.special:
+        return stage_full(op, core, ({names}))
+    return core({names})
+"""
+_KERNEL = """
+def {name}({signature}):
+    out = run({names})
+    if grad_mode.enabled and ({wants}):
+        stage_track(op, ({names}), out)
+    return out
+"""
+_INPLACE = """
+def {name}({signature}):
+    return stage_write(op, ({names}), grad_mode.enabled and ({wants}))
+"""
+_VIEW = """
+def {name}({signature}):
+    return stage_view(op, ({names}))
+"""
+
+
+def build(op: Op) -> Callable[..., Any]:
+    """The callable of an op, with the schema's own signature."""
+    if op.composite is not None:
+        return _composite(op)
+    template = _VIEW if op.view else _INPLACE if op.schema.writes else _KERNEL
+    core = _compiled(template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": view})
+    call = _compiled(_TEMPLATE, op, {"core": core, "stage_full": full})
+    call.__doc__ = op.doc
+    call.core = core  # type: ignore[attr-defined]
+    return call
+
+
+def _composite(op: Op) -> Callable[..., Any]:
+    function = op.composite
+    assert function is not None
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if journal.emit is not None or grad_mode.special:
+            return full(op, functools.partial(function, **kwargs), args)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _compiled(template: str, op: Op, names: dict[str, Any]) -> Any:
+    schema = op.schema
+    symbol = "op_" + re.sub(r"\W", "_", op.qualified)
+    passed = "".join(f"{_safe(a.name)}, " for a in schema.arguments)
+    defaults = {f"d_{a.name}": a.default for a in schema.arguments if a.default is not REQUIRED}
+    source = template.format(name=symbol, signature=_signature(schema), names=passed, wants=_wants(op))
+    scope = {**names, **defaults, "op": op, "journal": journal, "grad_mode": grad_mode, "Tensor": Tensor}
+    scope["any_wants"] = any_wants
+    exec(compile(source, f"<op {op.qualified}>", "exec"), scope)
+    return scope[symbol]
+
+
+def _safe(name: str) -> str:
+    return f"{name}_" if name in ("from", "lambda", "in", "is", "global") else name
+
+
+def _signature(schema: Schema) -> str:
+    parts = []
+    for argument in schema.arguments:
+        default = "" if argument.default is REQUIRED else f"=d_{argument.name}"
+        parts.append(f"{_safe(argument.name)}{default}")
+    # A required keyword-only argument may follow defaults in a schema line; Python asks for the star.
+    seen_default = False
+    for position, argument in enumerate(schema.arguments):
+        if argument.default is not REQUIRED:
+            seen_default = True
+        elif seen_default:
+            parts.insert(position, "*")
+            break
+    return ", ".join(parts)
+
+
+def _wants(op: Op) -> str:
+    """The test, as source, whether a differentiable argument requires grad."""
+    if op.derivative is None:
+        return "False"
+    by_name = {a.name: a for a in op.schema.arguments}
+    return " or ".join(_want(by_name[name]) for name in op.derivative.inputs)
+
+
+def _want(argument: Argument) -> str:
+    name = _safe(argument.name)
+    if argument.listed:
+        return f"any_wants({name})"
+    if argument.name == "self":
+        return "self._requires_grad"
+    return f"(isinstance({name}, Tensor) and {name}._requires_grad)"
+
+
+def any_wants(tensors: Any) -> bool:
+    """Whether one of these requires grad; None and numbers do not."""
+    return tensors is not None and any(isinstance(t, Tensor) and t._requires_grad for t in tensors)
+
+
+# ---- the stages --------------------------------------------------------------------------------------------------
+
+
+def track(op: Op, args: tuple[Any, ...], out: Any) -> None:
+    """Make the node of a call whose inputs require grad, and hand it the results."""
+    results = out if isinstance(out, (tuple, list)) else (out,)
+    carriers = _carriers(op, results)
+    if not carriers:
+        return
+    node = make_node(op, args, results)
+    set_history(node, carriers)
+
+
+def _carriers(op: Op, results: Any) -> list[Tensor]:
+    chosen = op.differentiable_outputs
+    if chosen is not None:
+        return [results[i] for i in chosen]
+    return [r for r in results if r.dtype.is_floating_point or r.dtype.is_complex]
+
+
+def make_node(op: Op, args: tuple[Any, ...], results: Any) -> Any:
+    """The node with its edges and what it saves."""
+    derivative = op.derivative
+    assert derivative is not None
+    values = dict(zip((a.name for a in op.schema.arguments), args, strict=False))
+    edges: list[Any] = []
+    needed: list[bool] = []
+    lengths: dict[str, int] = {}
+    for name in derivative.inputs:
+        value = values[name]
+        if isinstance(value, (list, tuple)):
+            own = [gradient_edge(item) for item in value]
+            lengths[name] = len(own)
+            edges.extend(own)
+            needed.append(any(edge[0] is not None for edge in own))
+        else:
+            edge = gradient_edge(value)
+            edges.append(edge)
+            needed.append(edge[0] is not None)
+    node = derivative.node_type(tuple(edges))
+    if lengths:
+        node.__dict__["_listed"] = lengths
+    values["result"] = results[0] if len(results) == 1 else results
+    for number, result in enumerate(results):
+        values[f"result{number}"] = result
+    for name, result in zip(op.schema.return_names, results, strict=False):
+        if name:
+            values[name] = result
+    node.save(values, tuple(needed))
+    return node
+
+
+def write(op: Op, args: tuple[Any, ...], wanted: bool) -> Tensor:
+    """Run an in-place op: check, compute, write, bump the version, rebase the history."""
+    target: Tensor = args[0]
+    check_inplace(target, wanted)
+    tracked = wanted and op.derivative is not None
+    original = original_for_saving(op, target) if tracked else None
+    op.run(*args)  # type: ignore[misc]
+    bump_version(target)
+    if tracked:
+        before = target if original is None else original
+        node = make_node(op, (before, *args[1:]), (target,))
+        rebase_history(target, node)
+    return target
+
+
+def view(op: Op, args: tuple[Any, ...]) -> Any:
+    """Run a view op: compute the layout, make the alias, record its base and node."""
+    source: Tensor = args[0]
+    layouts = op.view(source.layout_, *args[1:])  # type: ignore[misc]
+    if isinstance(layouts, list):
+        made = tuple(_viewed(source, layout) for layout in layouts)
+        _track_views(op, args, source, made, multi=True)
+        return made
+    result = _viewed(source, layouts)
+    _track_views(op, args, source, (result,), multi=False)
+    return result
+
+
+def _viewed(source: Tensor, layout: Any) -> Tensor:
+    if isinstance(layout, Layout):
+        return alias(source, layout)
+    layout, kind = layout
+    assert isinstance(kind, dtype)
+    return alias(source, layout, kind)
+
+
+def _track_views(op: Op, args: tuple[Any, ...], source: Tensor, made: tuple[Tensor, ...], multi: bool) -> None:
+    for result in made:
+        mark_view(result, source, multi)
+    if grad_mode.enabled and source._requires_grad and op.derivative is not None:
+        carriers = [m for m in made if m.dtype.category >= 2]
+        if carriers:
+            set_history(make_node(op, args, made), carriers)
+
+
+# ---- the full path -----------------------------------------------------------------------------------------------
+
+
+class Interceptors:
+    """What stands before the engine while a mode is active: autocast, function modes, inference mode.
+
+    Each is called as ``interceptor(op, call, *args)`` and calls ``call(*args)`` or does something else instead. The
+    first in the list is outermost. ``grad_mode.special`` counts the active features; it must be 0 when none is.
+    """
+
+    before: list[Callable[..., Any]] = []
+
+
+def full(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Run a call with everything announced."""
+    for interceptor in reversed(Interceptors.before):
+        core = functools.partial(interceptor, op, core)
+    return recorded(op, core, args)
+
+
+def recorded(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Run a call between OpBegan and OpEnded (or OpFailed)."""
+    emit = journal.emit
+    if emit is None:
+        return core(*args)
+    inputs: list[int] = []
+    plain = tuple(_plain(value, inputs) for value in args)
+    emit((OpBegan.code, op.name, tuple(inputs), plain, *journal.where()))
+    if op.composite is None:
+        emit((KeysChosen.code, keys(args)))
+    try:
+        out = core(*args)
+    except Exception as error:
+        emit((OpFailed.code, op.name, str(error)))
+        raise
+    emit((OpEnded.code, op.name, _ids(out)))
+    return out
+
+
+def _ids(out: Any) -> tuple[int, ...]:
+    if isinstance(out, Tensor):
+        return (tensor_id(out),)
+    if isinstance(out, (tuple, list)):
+        return tuple(tensor_id(t) for t in out if isinstance(t, Tensor))
+    return ()
+
+
+def _plain(value: Any, inputs: list[int]) -> Any:
+    """An argument as events keep it: tensors as ``%id``, numbers and words as they are, the rest as text."""
+    if isinstance(value, Tensor):
+        inputs.append(tensor_id(value))
+        return f"%{value._id}"
+    if value is None or value.__class__ in (bool, int, float, str):
+        return value
+    if isinstance(value, (tuple, list)):
+        return tuple(_plain(item, inputs) for item in value[:64])
+    return str(value)
+
+
+def keys(args: tuple[Any, ...]) -> tuple[str, ...]:
+    """The dispatch keys that this call passes, outermost first."""
+    tensors = [t for t in args if isinstance(t, Tensor)]
+    cuda = any(t.device.type == "cuda" for t in tensors)
+    backend = "CUDA" if cuda else "CPU"
+    if not tensors:
+        return ("BackendSelect", backend)
+    if grad_mode.inference or all(t._inference for t in tensors):
+        return (backend,)
+    return (f"Autograd{backend}", "ADInplaceOrView", backend)

@@ -1,0 +1,404 @@
+"""Argument parsing as PyTorch's Python binding does it: overloads, conversions, error texts.
+
+A :class:`Function` is what ``torch.sum`` or ``Tensor.sum`` is: a name with its overloads in order. The first overload
+whose arguments fit is called. Which overload fits a call with plain positional arguments depends on their types
+alone most of the time, so that choice is remembered.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.device import device
+from stridescope.engine.dispatch.op import Op
+from stridescope.engine.dispatch.schema import REQUIRED, Argument
+from stridescope.engine.dtype import bool_ as torch_bool
+from stridescope.engine.dtype import default_float, dtype
+from stridescope.engine.dtype import int64 as torch_int64
+from stridescope.engine.tensor import Tensor
+
+# Functions that take a Python number where the schema says Tensor (allow_numbers_as_tensors of PyTorch's
+# python_arg_parser.cpp).
+NUMBERS_AS_TENSORS = frozenset(
+    f"{name}{mark}"
+    for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide",
+                 "remainder", "fmod", "bitwise_left_shift", "bitwise_right_shift", "__lshift__", "__rshift__")
+    for mark in ("", "_")
+)  # fmt: skip
+ALIASES = {"dim": "axis", "keepdim": "keepdims", "input": "x", "other": "x2"}
+SIMPLE = frozenset({Tensor, int, float, bool, complex, dtype, type(None)})
+
+
+class Mismatch(Exception):
+    """An argument does not fit; carries what the single-overload error needs."""
+
+    def __init__(self, text: str, kind: type[Exception] = TypeError) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+def is_int(value: Any) -> bool:
+    """Whether PyTorch takes this as an int: ints, NumPy integers and one-element integer tensors, but no bools."""
+    if isinstance(value, Tensor):
+        return value._array.size == 1 and value.dtype.category == 1 and not value._array.ndim
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether PyTorch takes this as a Scalar."""
+    if isinstance(value, Tensor):
+        return not value._array.ndim and not value._requires_grad
+    return isinstance(value, (numbers.Number, np.number, np.bool_))
+
+
+def plain_number(value: Any) -> Any:
+    """A Scalar as a plain Python number."""
+    if value.__class__ in (int, float, bool, complex):
+        return value
+    return value.item() if isinstance(value, (Tensor, np.generic)) else value
+
+
+def _one_int(value: Any) -> int:
+    return int(value.item()) if isinstance(value, Tensor) else int(value)
+
+
+def _int_list(argument: Argument, value: Any) -> tuple[int, ...]:
+    if argument.length and is_int(value):
+        return (_one_int(value),) * argument.length
+    if not isinstance(value, (list, tuple)) or not all(is_int(v) for v in value):
+        raise Mismatch(type_name(value))
+    return tuple(_one_int(v) for v in value)
+
+
+def _tensor_list(argument: Argument, value: Any) -> Any:
+    if not isinstance(value, (list, tuple)):
+        raise Mismatch(type_name(value))
+    for item in value:
+        if not (isinstance(item, Tensor) or (item is None and argument.optional_items)):
+            raise Mismatch(type_name(value))
+    return value
+
+
+_PYTHON_DTYPES: dict[Any, Callable[[], dtype]] = {
+    float: default_float, int: lambda: torch_int64, bool: lambda: torch_bool,
+}  # fmt: skip
+
+
+def convert(argument: Argument, value: Any, numbers_fit: bool) -> Any:
+    """The value as the engine takes it; raises Mismatch when it does not fit the argument."""
+    kind = argument.type
+    if value is None:
+        if argument.optional or argument.default is None:
+            return None
+        raise Mismatch("NoneType")
+    if argument.listed:
+        return _LISTS[kind](argument, value)
+    converter = _SINGLE.get(kind)
+    if converter is None:
+        return value
+    fits, made = converter
+    if fits(value):
+        return made(value)
+    if kind == "Tensor" and numbers_fit and is_number(value):
+        return plain_number(value)
+    raise Mismatch(type_name(value))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _float_list(argument: Argument, value: Any) -> tuple[float, ...]:
+    if argument.length and is_number(value):
+        return (float(value),) * argument.length
+    if not isinstance(value, (list, tuple)) or not all(is_number(v) for v in value):
+        raise Mismatch(type_name(value))
+    return tuple(float(v) for v in value)
+
+
+def _bool_list(argument: Argument, value: Any) -> tuple[bool, ...]:
+    if not isinstance(value, (list, tuple)) or not all(isinstance(v, bool) for v in value):
+        raise Mismatch(type_name(value))
+    return tuple(value)
+
+
+def _scalar_list(argument: Argument, value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, (list, tuple)) or not all(is_number(v) for v in value):
+        raise Mismatch(type_name(value))
+    return tuple(plain_number(v) for v in value)
+
+
+_LISTS: dict[str, Callable[[Argument, Any], Any]] = {
+    "int": _int_list, "SymInt": _int_list, "Tensor": _tensor_list, "float": _float_list, "bool": _bool_list,
+    "Scalar": _scalar_list,
+}  # fmt: skip
+
+
+def _is_float(value: Any) -> bool:
+    return is_number(value) and not isinstance(value, complex)
+
+
+_SINGLE: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
+    "Tensor": (lambda v: isinstance(v, Tensor), _same),
+    "int": (is_int, _one_int),
+    "SymInt": (is_int, _one_int),
+    "float": (_is_float, lambda v: float(plain_number(v))),
+    "bool": (lambda v: isinstance(v, (bool, np.bool_)), bool),
+    "Scalar": (is_number, plain_number),
+    "ScalarType": (
+        lambda v: isinstance(v, dtype) or v in _PYTHON_DTYPES,
+        lambda v: v if isinstance(v, dtype) else _PYTHON_DTYPES[v](),
+    ),
+    "Device": (lambda v: isinstance(v, (device, str)) or is_int(v), device),
+    "str": (lambda v: isinstance(v, str), _same),
+}
+
+_NAMES = {
+    "Scalar": "Number", "SymInt": "int", "ScalarType": "torch.dtype", "Device": "torch.device",
+    "Layout": "torch.layout", "MemoryFormat": "torch.memory_format", "Generator": "torch.Generator",
+    "Storage": "torch.Storage",
+}  # fmt: skip
+
+
+def type_name(value: Any) -> str:
+    """How PyTorch names the type of a value in its errors."""
+    if isinstance(value, Tensor):
+        return "Parameter" if type(value).__name__ == "Parameter" else "Tensor"
+    if isinstance(value, (dtype, device)):
+        return f"torch.{type(value).__name__}"
+    return type(value).__name__
+
+
+def deep_type_name(value: Any) -> str:
+    """The type's name as the "invalid combination" text lists it, with the items of a tuple or list."""
+    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+        inside = [deep_type_name(item) for item in value]
+        return f"tuple of ({', '.join(inside)}{',' if len(inside) == 1 else ''})" if isinstance(value, tuple) else (
+            f"list of [{', '.join(inside)}]"
+        )  # fmt: skip
+    return type_name(value)
+
+
+def expected_name(argument: Argument) -> str:
+    """How PyTorch names what an argument must be."""
+    name = _NAMES.get(argument.type, argument.type)
+    if argument.listed:
+        return f"tuple of {name}s"
+    return name
+
+
+class Signature:
+    """One overload as the parser sees it.
+
+    ``rename`` maps schema names to public ones: ``self`` is ``input`` in a ``torch`` function.
+    """
+
+    def __init__(self, op: Op, method: bool) -> None:
+        self.op, self.method = op, method
+        self.arguments = op.schema.arguments
+        self.names = tuple(("input" if a.name == "self" and not method else a.name) for a in self.arguments)
+        self.positional = [a for a in self.arguments if not a.keyword_only]
+        self.numbers_fit = op.name in NUMBERS_AS_TENSORS
+        first = 1 if self.arguments and self.arguments[0].name == "self" else 0
+        rest = self.positional[first:]
+        self.varargs = bool(rest) and rest[0].listed and rest[0].type in ("int", "SymInt") and (
+            len(rest) == 1
+        )  # fmt: skip
+        self.first = first
+
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """The converted arguments in schema order; raises Mismatch."""
+        args = self._gathered(args)
+        if len(args) > len(self.positional):
+            raise Mismatch(self._too_many(len(args)))
+        values: list[Any] = []
+        left = dict(kwargs)
+        for position, (argument, name) in enumerate(zip(self.arguments, self.names, strict=True)):
+            values.append(self._one(position, argument, name, args, left))
+        if left:
+            raise Mismatch(f"{self.op.name}() got an unexpected keyword argument '{next(iter(left))}'")
+        return values
+
+    def _gathered(self, args: Sequence[Any]) -> Sequence[Any]:
+        first = self.first
+        if self.varargs and len(args) > first and is_int(args[first]):
+            return (*args[:first], tuple(args[first:]))
+        return args
+
+    def _one(self, position: int, argument: Argument, name: str, args: Sequence[Any], left: dict[str, Any]) -> Any:
+        shown = position - (1 if self.method else 0) + 1
+        if position < len(args) and not argument.keyword_only:
+            if name in left:
+                raise Mismatch(f"{self.op.name}() got multiple values for argument '{name}'")
+            return self._converted(argument, name, args[position], f" (position {shown})")
+        for key in (name, ALIASES.get(name, ""), "x1" if name == "input" else ""):
+            if key and key in left:
+                return self._converted(argument, name, left.pop(key), "")
+        if argument.default is REQUIRED:
+            raise Mismatch(self._missing(args, left))
+        return argument.default
+
+    def _converted(self, argument: Argument, name: str, value: Any, place: str) -> Any:
+        try:
+            return convert(argument, value, self.numbers_fit)
+        except Mismatch as mismatch:
+            bad = f"{self.op.name}(): argument '{name}'{place} must be {expected_name(argument)}, not {mismatch}"
+            if argument.listed and argument.type == "Tensor" and isinstance(value, (list, tuple)):
+                bad = _bad_item(value)
+            raise Mismatch(bad) from None
+
+    def _too_many(self, given: int) -> str:
+        hidden = 1 if self.method else 0
+        count = len(self.positional) - hidden
+        plural = "" if count == 1 else "s"
+        were = "was" if given - hidden == 1 else "were"
+        return f"{self.op.name}() takes {count} positional argument{plural} but {given - hidden} {were} given"
+
+    def _missing(self, args: Sequence[Any], left: dict[str, Any]) -> str:
+        names = [
+            n
+            for i, (a, n) in enumerate(zip(self.arguments, self.names, strict=True))
+            if a.default is REQUIRED and i >= len(args) and n not in left
+        ]
+        listed = ", ".join(f'"{n}"' for n in names)
+        return f"{self.op.name}() missing {len(names)} required positional arguments: {listed}"
+
+    def shown(self) -> str:
+        """The overload as the error text lists it."""
+        parts, star = [], False
+        for argument, name in zip(self.arguments, self.names, strict=True):
+            if self.method and name == "self":
+                continue
+            if argument.keyword_only and not star:
+                star = True
+                parts.append("*")
+            default = "" if argument.default is REQUIRED else f" = {_shown_default(argument.default)}"
+            parts.append(f"{expected_name(argument)} {name}{default}")
+        return f"({', '.join(parts)})"
+
+
+def _shown_default(value: Any) -> str:
+    return str(list(value)) if isinstance(value, tuple) else str(value)
+
+
+def _bad_item(items: Sequence[Any]) -> str:
+    for position, item in enumerate(items):
+        if not isinstance(item, Tensor):
+            return f"expected Tensor as element {position} in argument 0, but got {type_name(item)}"
+    return "expected a list of Tensors"
+
+
+class Function:
+    """A public function or method: a name and its overloads.
+
+    Calling it binds the arguments to the first overload that fits and runs that op. ``out=`` is understood by
+    every function whose ops are kernels.
+    """
+
+    def __init__(self, name: str, ops: Sequence[Op], method: bool) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.__doc__ = ops[0].doc
+        self.signatures = [Signature(op, method) for op in ops]
+        self.plans: dict[tuple[type, ...], Callable[..., Any]] = {}
+        self.method = method
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            plan = self.plans.get(tuple(map(type, args)))
+            if plan is not None:
+                return plan(*args)
+        return self.resolve(args, kwargs)
+
+    def resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Choose the overload, remember the choice where types decide it, and call."""
+        out = kwargs.pop("out", None) if "out" in kwargs else None
+        failures = []
+        for signature in self.signatures:
+            try:
+                values = signature.bind(args, kwargs)
+            except Mismatch as mismatch:
+                failures.append(mismatch)
+                continue
+            self._remember(signature, args, kwargs)
+            if out is not None:
+                return OutWriter.write(signature.op, values, out)
+            return signature.op.call(*values)
+        raise self._error(failures, args, kwargs)
+
+    def _remember(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        types = tuple(map(type, args))
+        exact = all(
+            kind is Tensor or _exact(kind, argument) for kind, argument in zip(types, signature.arguments, strict=False)
+        )
+        if not kwargs and exact and SIMPLE.issuperset(types) and not signature.varargs:
+            self.plans[types] = signature.op.call
+
+    def _error(self, failures: list[Mismatch], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
+        if len(failures) == 1:
+            return failures[0].kind(str(failures[0]))
+        shown = args[1:] if self.method else args
+        given = [deep_type_name(a) for a in shown] + [f"{k}={deep_type_name(v)}" for k, v in kwargs.items()]
+        lines = [f" * {signature.shown()}" for signature in self.signatures]
+        text = f"{self.__name__}() received an invalid combination of arguments - got ({', '.join(given)}"
+        tail = ", )" if self.method and kwargs and not shown else ")"
+        return TypeError(f"{text}{tail}, but expected one of:\n" + "\n".join(lines) + "\n")
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else _Bound(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<built-in method {self.__name__}>"
+
+
+_EXACT: dict[type, tuple[str, ...]] = {
+    int: ("int", "SymInt", "Scalar", "Tensor"),
+    float: ("Scalar", "float", "Tensor"),
+    bool: ("bool", "Scalar", "Tensor"),
+    complex: ("Scalar", "Tensor"),
+    dtype: ("ScalarType",),
+}
+
+
+def _exact(kind: type, argument: Argument) -> bool:
+    """Whether values of this type pass to the argument unchanged."""
+    if kind is type(None):
+        return argument.optional or argument.default is None
+    return (
+        not argument.listed and argument.type in _EXACT.get(kind, ()) and not (kind is int and argument.type == "float")
+    )
+
+
+class _Bound:
+    """A method bound to its tensor."""
+
+    __slots__ = ("__self__", "function")
+
+    def __init__(self, function: Function, instance: Any) -> None:
+        self.function, self.__self__ = function, instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(self.__self__, *args, **kwargs)
+
+    @property
+    def __name__(self) -> str:
+        return self.function.__name__
+
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        return self.function.__doc__
+
+    def __repr__(self) -> str:
+        return f"<built-in method {self.function.__name__} of {type(self.__self__).__name__} object>"
+
+
+class OutWriter:
+    """Set by :mod:`stridescope.engine.dispatch.out`: how ``out=`` is served."""
+
+    @staticmethod
+    def write(op: Op, values: list[Any], out: Any) -> Any:
+        """Compute the result and write it into ``out``."""
+        raise NotImplementedError

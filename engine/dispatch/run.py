@@ -1,0 +1,279 @@
+"""Families of kernels: how a NumPy function becomes the backend part of an op.
+
+``pointwise(np.exp)`` broadcasts, promotes, chooses the output's strides as TensorIterator does, computes, and wraps
+the result. ``kernel(function)`` hands plain arrays to a function and wraps what it returns. ``into(run)`` writes a
+result into the first argument: the in-place form of any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.device import CPU, device
+from stridescope.engine.dispatch.promote import common
+from stridescope.engine.dtype import FROM_NUMPY, bool_, can_cast, dtype, scalar_name
+from stridescope.engine.layout import (
+    broadcast_shapes,
+    contiguous_strides,
+    is_channels_last,
+    is_contiguous,
+    is_non_overlapping_and_dense,
+    iterator_order,
+    strides_in_order,
+)
+from stridescope.engine.storage import Array
+from stridescope.engine.tensor import Tensor, canonical, dense, fresh
+
+Run = Callable[..., Any]
+
+
+def one_device(operands: Sequence[Any]) -> device:
+    """The device of these operands; 0-d CPU tensors go along with a GPU. Raises RuntimeError when they differ."""
+    found: device = CPU
+    chosen = False
+    for operand in operands:
+        if isinstance(operand, Tensor) and operand.device is not found:
+            if operand.device is CPU and not operand._array.ndim and chosen:
+                continue
+            if chosen and not (found is CPU and _only_scalars(operands)):
+                raise RuntimeError(
+                    "Expected all tensors to be on the same device, but found at least two devices, "
+                    f"{_first(operands)} and {_other(operands)}!"
+                )
+            found = operand.device
+        chosen = chosen or (isinstance(operand, Tensor) and bool(operand._array.ndim or operand.device is not CPU))
+    return found
+
+
+def _only_scalars(operands: Sequence[Any]) -> bool:
+    return all(not o._array.ndim for o in operands if isinstance(o, Tensor) and o.device is CPU)
+
+
+def _first(operands: Sequence[Any]) -> device:
+    devices = [o.device for o in operands if isinstance(o, Tensor)]
+    return next((d for d in devices if d is not CPU), CPU)
+
+
+def _other(operands: Sequence[Any]) -> device:
+    first = _first(operands)
+    return next((o.device for o in operands if isinstance(o, Tensor) and o.device is not first), CPU)
+
+
+def operand_array(operand: Any, kind: dtype) -> Any:
+    """An operand's values as an array (or NumPy scalar) of ``kind``."""
+    if isinstance(operand, Tensor):
+        array = resolved(operand)
+        return array if operand.dtype is kind else cast(array, kind)
+    return kind.np.type(operand)
+
+
+def resolved(tensor: Tensor) -> Array:
+    """The tensor's values, with the conjugate and negative bits carried out."""
+    array = tensor._array
+    if tensor._conj:
+        array = np.conj(array)
+    return np.negative(array) if tensor._neg else array
+
+
+def cast(array: Array, kind: dtype) -> Array:
+    """``array`` converted as PyTorch's copy kernel converts (complex to real drops the imaginary part)."""
+    if array.dtype.kind == "c" and not kind.is_complex:
+        array = array.real if kind is not bool_ else array != 0
+    with np.errstate(all="ignore"):
+        return array.astype(kind.np)
+
+
+def output_strides(shape: tuple[int, ...], arrays: Sequence[Any]) -> tuple[int, ...]:
+    """The strides, in elements, that TensorIterator gives a pointwise result of these operands."""
+    tensors = [a for a in arrays if isinstance(a, np.ndarray)]
+    element = [tuple(s // a.itemsize for s in a.strides) for a in tensors]
+    if all(a.shape == shape for a in tensors):
+        if all(a.flags.c_contiguous for a in tensors):
+            return contiguous_strides(shape)
+        fast = _fast_strides(shape, element)
+        if fast is not None:
+            return fast
+    spread = [_spread(a.shape, strides, shape) for a, strides in zip(tensors, element, strict=True)]
+    if not spread:
+        return contiguous_strides(shape)
+    return strides_in_order(shape, iterator_order([shape], spread))
+
+
+def _fast_strides(shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+    if all(is_contiguous(shape, s) for s in strides):
+        return contiguous_strides(shape)
+    first = strides[0]
+    if all(is_channels_last(shape, s) for s in strides):
+        from stridescope.engine.layout import channels_last_strides
+
+        return channels_last_strides(shape)
+    if all(s == first for s in strides) and is_non_overlapping_and_dense(shape, first):
+        return first
+    return None
+
+
+def _spread(shape: tuple[int, ...], strides: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of an operand broadcast to ``target``: 0 where it repeats."""
+    extra = len(target) - len(shape)
+    own = tuple(0 if n == 1 and t != 1 else s for n, s, t in zip(shape, strides, target[extra:], strict=True))
+    return (0,) * extra + own
+
+
+def laid_out(array: Array, strides: tuple[int, ...]) -> Array:
+    """``array`` in memory of its own with these strides (in elements); itself when it already is."""
+    item = array.itemsize
+    wanted = tuple(s * item for s in strides)
+    if array.strides == wanted and array.base is None:
+        return array
+    if array.flags.c_contiguous and array.base is None and is_contiguous(array.shape, strides):
+        return np.ndarray(array.shape, array.dtype, array, 0, wanted)
+    memory = np.empty(array.size, array.dtype)
+    if array.size == 0:
+        return np.ndarray(array.shape, array.dtype, b"", 0, wanted)
+    result = np.ndarray(array.shape, array.dtype, memory, 0, wanted)
+    result[...] = array
+    return result
+
+
+class Pointwise:
+    """The backend part of an elementwise op.
+
+    Args:
+        function: a NumPy ufunc or any function of broadcastable arrays.
+        to_float: integers are computed as the default float (``exp``, ``div``).
+        gives: the dtype of the result when it is not the computed one (``bool`` for comparisons).
+        through: float16 and bfloat16 are computed in float32 and rounded once, as PyTorch's CPU kernels do it.
+        count: how many of the leading arguments are operands; the rest are passed to the function as they are.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        to_float: bool = False,
+        gives: dtype | None = None,
+        through: bool = False,
+        count: int | None = None,
+    ) -> None:
+        self.function, self.to_float, self.gives, self.through, self.count = function, to_float, gives, through, count
+
+    def __call__(self, *args: Any) -> Tensor:
+        count = self.count
+        operands, rest = (args, ()) if count is None else (args[:count], args[count:])
+        kind = common(operands, self.to_float)
+        arrays = [operand_array(o, kind) for o in operands]
+        where = one_device(operands)
+        array = self.compute(arrays, kind, rest)
+        gives = self.gives or kind
+        return fresh(array, gives, where)
+
+    def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...]) -> Array:
+        """The result array, in TensorIterator's strides."""
+        gives = self.gives or kind
+        small = self.through and kind.itemsize == 2
+        inputs = [a.astype(np.float32) for a in arrays] if small else arrays
+        try:
+            with np.errstate(all="ignore"):
+                array = np.asarray(self.function(*inputs, *rest))
+        except ValueError:
+            broadcast_shapes(*(np.shape(a) for a in arrays))
+            raise
+        if array.dtype != gives.np:
+            array = cast(array, gives)
+        if array.ndim < 2 and array.flags.c_contiguous and array.base is None:
+            return canonical(array)
+        return laid_out(array, output_strides(array.shape, arrays))
+
+
+def pointwise(
+    function: Callable[..., Any],
+    *,
+    to_float: bool = False,
+    gives: dtype | None = None,
+    through: bool = False,
+    count: int | None = None,
+) -> Pointwise:
+    """The backend part of an elementwise op; see :class:`Pointwise`."""
+    return Pointwise(function, to_float=to_float, gives=gives, through=through, count=count)
+
+
+class Kernel:
+    """The backend part of an op computed by a function of plain arrays.
+
+    The function gets arrays where tensors were given (lists of arrays for lists), other arguments as they are, and
+    returns one array or a tuple of arrays, freshly made. Results are row-major unless ``keep_strides``.
+    """
+
+    def __init__(self, function: Callable[..., Any], keep_strides: bool = False) -> None:
+        self.function, self.keep_strides = function, keep_strides
+
+    def __call__(self, *args: Any) -> Any:
+        where = one_device(flattened(args))
+        inputs = [_as_arrays(a) for a in args]
+        with np.errstate(all="ignore"):
+            result = self.function(*inputs)
+        if isinstance(result, (tuple, list)):
+            return tuple(self._wrapped(r, where, inputs) for r in result)
+        return self._wrapped(result, where, inputs)
+
+    def _wrapped(self, result: Any, where: device, inputs: list[Any]) -> Tensor:
+        array = np.asarray(result)
+        if array.base is not None and any(array is i or np.may_share_memory(array, i) for i in flattened(inputs)
+                                          if isinstance(i, np.ndarray)):  # fmt: skip
+            array = array.copy(order="K" if self.keep_strides else "C")
+        if not self.keep_strides:
+            array = dense(array)
+        return fresh(array, FROM_NUMPY[array.dtype], where)
+
+
+def kernel(function: Callable[..., Any], *, keep_strides: bool = False) -> Kernel:
+    """The backend part of an op computed by a function of plain arrays; see :class:`Kernel`."""
+    return Kernel(function, keep_strides)
+
+
+def flattened(values: Sequence[Any]) -> list[Any]:
+    """The values with lists among them opened up."""
+    flat: list[Any] = []
+    for value in values:
+        flat.extend(value) if isinstance(value, (list, tuple)) else flat.append(value)
+    return flat
+
+
+def _as_arrays(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return resolved(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        return [resolved(v) if isinstance(v, Tensor) else v for v in value]
+    return value
+
+
+def into(run: Run) -> Run:
+    """The in-place form of a backend part: its result is written into the first argument.
+
+    Raises RuntimeError when the result's dtype or shape does not fit the target, with PyTorch's texts.
+    """
+
+    def write(target: Tensor, *args: Any) -> Tensor:
+        store(target, run(target, *args))
+        return target
+
+    return write
+
+
+def store(target: Tensor, result: Tensor) -> None:
+    """Copy ``result``'s values over ``target``'s."""
+    if not can_cast(result.dtype, target.dtype):
+        raise RuntimeError(
+            f"result type {scalar_name(result.dtype)} can't be cast to the desired output type "
+            f"{scalar_name(target.dtype)}"
+        )
+    if result._array.shape != target._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(target._array.shape)} doesn't match the broadcast shape "
+            f"{list(result._array.shape)}"
+        )
+    with np.errstate(all="ignore"):
+        np.copyto(target._array, result._array, casting="unsafe")

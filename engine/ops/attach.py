@@ -1,0 +1,102 @@
+"""From declarations to what users call: functions by namespace, and the methods and operators of Tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.dispatch.op import Op
+from stridescope.engine.dispatch.parser import Function, is_number
+from stridescope.engine.events import journal
+from stridescope.engine.ops import attributes, indexing, printing
+from stridescope.engine.tensor import Tensor
+
+
+def functions_of(ops: Iterable[Op]) -> dict[str, dict[str, Function]]:
+    """Group the ops by namespace and name; the order of overloads is that of their declarations."""
+    grouped: dict[str, dict[str, list[Op]]] = {}
+    for op in ops:
+        if op.function:
+            grouped.setdefault(op.namespace, {}).setdefault(op.name, []).append(op)
+    return {
+        namespace: {name: Function(name, overloads, method=False) for name, overloads in names.items()}
+        for namespace, names in grouped.items()
+    }
+
+
+def attach_methods(ops: Iterable[Op]) -> None:
+    """Give Tensor its methods, operators, properties, indexing and printed form."""
+    grouped: dict[str, list[Op]] = {}
+    for op in ops:
+        if op.method:
+            grouped.setdefault(op.name, []).append(op)
+    for name, overloads in grouped.items():
+        setattr(Tensor, name, _method(Function(name, overloads, method=True)))
+    for module in (attributes, indexing, printing):
+        for name, value in module.METHODS.items():
+            setattr(Tensor, name, value)
+    by_name = {op.qualified: op for op in ops}
+    for symbol, (name, reflected) in OPERATORS.items():
+        setattr(Tensor, symbol, operator(symbol, name, by_name, reflected))
+
+
+def _method(function: Function) -> Callable[..., Any]:
+    """A plain Python function: binding it to a tensor costs less than a descriptor of our own."""
+    plans, resolve = function.plans, function.resolve
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not kwargs:
+            plan = plans.get((Tensor, *map(type, args)))
+            if plan is not None:
+                return plan(self, *args)
+        return resolve((self, *args), kwargs)
+
+    method.__name__ = function.__name__
+    method.__qualname__ = f"Tensor.{function.__name__}"
+    method.__doc__ = function.__doc__
+    method.function = function  # type: ignore[attr-defined]
+    return method
+
+
+# Python operator -> (op, whether the operands change places). Python numbers stand for tensors here.
+OPERATORS: dict[str, tuple[str, bool]] = {
+    "__add__": ("add.Tensor", False),
+    "__radd__": ("add.Tensor", False),
+    "__iadd__": ("add_.Tensor", False),
+    "__sub__": ("sub.Tensor", False),
+    "__rsub__": ("rsub.Scalar", False),
+    "__isub__": ("sub_.Tensor", False),
+    "__mul__": ("mul.Tensor", False),
+    "__rmul__": ("mul.Tensor", False),
+    "__imul__": ("mul_.Tensor", False),
+    "__truediv__": ("div.Tensor", False),
+    "__itruediv__": ("div_.Tensor", False),
+    "__neg__": ("neg", False),
+    "__eq__": ("eq.Tensor", False),
+    "__ne__": ("ne.Tensor", False),
+    "__lt__": ("lt.Tensor", False),
+    "__le__": ("le.Tensor", False),
+    "__gt__": ("gt.Tensor", False),
+    "__ge__": ("ge.Tensor", False),
+    "__matmul__": ("matmul", False),
+}
+
+
+def operator(symbol: str, name: str, ops: dict[str, Op], reflected: bool) -> Callable[..., Any]:
+    """The operator method; unknown operands give NotImplemented, so that Python raises its own TypeError."""
+    op = ops[name]
+    call, core = op.call, getattr(op.call, "core", None)
+    if len(op.schema.arguments) == 1:
+        return lambda self: call(self)
+
+    def method(self: Tensor, other: Any) -> Any:
+        if not (isinstance(other, Tensor) or is_number(other)):
+            return NotImplemented
+        if core is None or journal.emit is not None or grad_mode.special:
+            return call(self, other)
+        return core(self, other, 1) if extra else core(self, other)
+
+    extra = len(op.schema.arguments) == 3
+    method.__name__ = symbol
+    return method

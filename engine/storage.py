@@ -1,0 +1,131 @@
+"""Storages: flat runs of bytes on a device, and the version counters that watch over writes.
+
+A :class:`Storage` keeps the NumPy array that owns its memory. On ``cuda`` it also holds a block of that device's
+caching allocator for as long as it lives; on the simulated GPU the block is an address and the bytes lie in host
+memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.device import CPU, device
+from stridescope.engine.events import StorageFreed, StorageMade, journal
+
+Array = np.ndarray[Any, Any]
+
+_ids = itertools.count(1)
+ALIGNMENT = 64  # c10's gAlignment for CPU memory
+
+
+class _Addresses:
+    """Symbolic CPU addresses: the same program sees the same ones in every run."""
+
+    next = 0x7F00_0000_0000
+
+
+class Version:
+    """Counts in-place writes. Views and ``detach()`` share one counter with their base, ``.data`` does not."""
+
+    __slots__ = ("id", "value")
+
+    def __init__(self) -> None:
+        self.value = 0
+        self.id = 0
+
+
+class Storage:
+    """The memory behind tensors.
+
+    Attributes:
+        owner: a dense array over all of the memory (any dtype and order of dims).
+        nbytes: size in bytes.
+        device: where it lives.
+    """
+
+    __slots__ = ("__weakref__", "_address", "_id", "_raw", "block", "device", "nbytes", "owner", "resizable")
+
+    def __init__(self, owner: Array, on: device = CPU, block: Any = None) -> None:
+        self.owner, self.device, self.block = owner, on, block
+        self.nbytes: int = owner.nbytes
+        self._raw: Array | None = None
+        self._address = 0 if block is None else block.address
+        self._id = 0
+        self.resizable = True
+
+    @property
+    def raw(self) -> Array:
+        """The memory as a one-dimensional array of bytes."""
+        if self._raw is None:
+            self._raw = flat_bytes(self.owner)
+        return self._raw
+
+    @property
+    def address(self) -> int:
+        """The address of the first byte: symbolic on the CPU, the allocator's on ``cuda``; 0 when there is no byte."""
+        if not self._address and self.nbytes:
+            self._address = _Addresses.next
+            _Addresses.next += -(-self.nbytes // ALIGNMENT) * ALIGNMENT
+        return self._address
+
+    @property
+    def id(self) -> int:
+        """The number of this storage in events; given when it is first asked for."""
+        if not self._id:
+            self._id = next(_ids)
+        return self._id
+
+    @property
+    def announced(self) -> bool:
+        """Whether an event has named this storage."""
+        return self._id != 0
+
+    def announce(self) -> int:
+        """Emit StorageMade once and return the id."""
+        if not self._id and (emit := journal.emit) is not None:
+            emit((StorageMade.code, self.id, self.nbytes, str(self.device), self.address))
+        return self.id
+
+    def replace(self, owner: Array) -> None:
+        """Let the storage own other memory (``resize_``, ``set_``); tensors re-read it when they are touched."""
+        self.owner, self._raw, self.nbytes, self._address = owner, None, owner.nbytes, 0
+
+
+class CudaStorage(Storage):
+    """A storage that holds a block of a caching allocator and gives it back when it dies."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        _storage_freed(self)
+        block, self.block = self.block, None
+        if block is not None:
+            block.release()
+
+
+def flat_bytes(array: Array) -> Array:
+    """A dense array's memory as bytes, in address order; shares memory."""
+    if not array.flags.c_contiguous:
+        array = array.transpose(np.argsort([-s for s in array.strides], kind="stable"))
+        if not array.flags.c_contiguous:
+            raise ValueError("a storage needs dense memory")
+    return array.reshape(-1).view(np.uint8)
+
+
+def _storage_freed(storage: Storage) -> None:
+    if storage._id and (emit := journal.emit) is not None:
+        emit((StorageFreed.code, storage._id))
+
+
+def _watch(recording: bool) -> None:
+    """Finalisers cost time, so host storages have one only while something records."""
+    if recording:
+        Storage.__del__ = _storage_freed  # type: ignore[attr-defined]
+    elif "__del__" in Storage.__dict__:
+        del Storage.__del__  # type: ignore[attr-defined]
+
+
+journal.watchers.append(_watch)

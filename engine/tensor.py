@@ -1,0 +1,337 @@
+"""The Tensor: sizes, strides and an offset over a storage, plus what autograd knows of it.
+
+Here stand the state of a tensor and how tensors are made from arrays and from other tensors' storages. What one
+can do with a tensor (its ops) is declared in :mod:`stridescope.engine.ops` and attached to this class.
+
+A tensor keeps one strided NumPy array over its storage; sizes and strides are read from it. Everything that most
+tensors never need (storage object, version counter, base, hooks, grad) has a default on the class and is made on
+demand: that keeps a small op close to the cost of NumPy's.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stridescope.engine.device import CPU, device
+from stridescope.engine.dtype import FROM_NUMPY, dtype
+from stridescope.engine.events import (
+    StorageSummarised,
+    StorageWritten,
+    TensorChanged,
+    TensorFreed,
+    TensorMade,
+    VersionBumped,
+    journal,
+)
+from stridescope.engine.layout import Layout, contiguous_strides
+from stridescope.engine.storage import Array, Storage, Version, flat_bytes
+
+_ids = itertools.count(1)
+_new = object.__new__
+
+
+class Size(tuple[int, ...]):
+    """``torch.Size``: a tuple of sizes that prints as PyTorch prints it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    __str__ = __repr__
+
+    def numel(self) -> int:
+        """The product of the sizes."""
+        result = 1
+        for size in self:
+            result *= size
+        return result
+
+    def __getitem__(self, key: Any) -> Any:
+        item = tuple.__getitem__(self, key)
+        return Size(item) if isinstance(key, slice) else item
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Size, (tuple(self),)
+
+
+Size.__module__ = "torch"
+
+
+class Tensor:
+    """A multi-dimensional view of a storage; the documentation of its methods is PyTorch's."""
+
+    _array: Array
+    dtype: dtype
+    device: device = CPU
+    _storage: Storage | None = None
+    _version_counter: Version | None = None
+    _base_tensor: Tensor | None = None
+    _requires_grad: bool = False  # True for a leaf that asks for gradients and for every tensor with a grad_fn
+    _node: Any = None
+    _output_nr: int = 0
+    _accumulator: Any = None  # weak reference to the leaf's AccumulateGrad node
+    _grad: Tensor | None = None
+    _hooks: Any = None
+    _post_hooks: Any = None
+    _retains_grad: bool = False
+    _view_info: Any = None  # how this view was made, for rebasing its history after an in-place write
+    _inference: bool = False
+    _conj: bool = False
+    _neg: bool = False
+    _id: int = 0
+    _empty_offset: int = 0
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @property
+    def layout_(self) -> Layout:
+        """Sizes, strides and offset, in elements."""
+        array = self._array
+        item = array.itemsize
+        return Layout(array.shape, tuple(s // item for s in array.strides), self.offset)
+
+    @property
+    def shape(self) -> Size:
+        """The sizes, as ``torch.Size``."""
+        return Size(self._array.shape)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides, in elements."""
+        item = self._array.itemsize
+        return tuple(s // item for s in self._array.strides)
+
+    @property
+    def offset(self) -> int:
+        """Where the first element lies in the storage, in elements."""
+        storage = self._storage
+        if storage is None or self._array.size == 0:  # NumPy gives an empty array no address
+            return self._empty_offset
+        distance: int = _pointer(self._array) - _pointer(storage.owner)
+        return distance // self._array.itemsize
+
+    @property
+    def storage_(self) -> Storage:
+        """The storage; made when first asked for, over the array that the op gave."""
+        storage = self._storage
+        if storage is None:
+            storage = self._storage = Storage(self._array)
+        return storage
+
+    @property
+    def version_counter(self) -> Version:
+        """The counter of in-place writes, shared with views."""
+        counter = self._version_counter
+        if counter is None:
+            counter = self._version_counter = Version()
+        return counter
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether autograd records what happens to this tensor."""
+        return self._requires_grad
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded op made it."""
+        return self._node is None
+
+
+Tensor.__module__ = "torch"
+Tensor.__qualname__ = "Tensor"
+
+
+def _pointer(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
+
+
+def fresh(array: Array, kind: dtype, on: device = CPU) -> Tensor:
+    """A new tensor that owns ``array``'s memory.
+
+    ``array`` must be dense and not shared with another tensor. On ``cuda`` a block of the device's allocator is
+    taken for it; that may raise OutOfMemoryError.
+    """
+    tensor: Tensor = _new(Tensor)
+    tensor._array, tensor.dtype = array, kind
+    if on is not CPU:
+        place(tensor, on)
+    return tensor
+
+
+def place(tensor: Tensor, on: device) -> None:
+    """Give a new tensor memory on another device than the CPU; :mod:`stridescope.engine.dispatch` installs it."""
+    _Placing.place(tensor, on)
+
+
+class _Placing:
+    """Set by the device layer: how a tensor that was just computed gets its block."""
+
+    @staticmethod
+    def place(tensor: Tensor, on: device) -> None:
+        raise RuntimeError(f"no device {on} is installed")
+
+
+def dense(array: Array) -> Array:
+    """``array`` itself when it owns dense memory in canonical row-major strides, else such a copy."""
+    if not array.flags.c_contiguous:
+        return np.ascontiguousarray(array).reshape(array.shape)
+    return canonical(array)
+
+
+def canonical(array: Array) -> Array:
+    """The same row-major memory with PyTorch's strides for dims of size 0 and 1."""
+    item = array.itemsize
+    strides = tuple(s * item for s in contiguous_strides(array.shape))
+    if array.strides == strides:
+        return array
+    return np.ndarray(array.shape, array.dtype, array, 0, strides)
+
+
+def strided(storage: Storage, layout: Layout, kind: dtype) -> Array:
+    """An array that reads ``storage`` by ``layout``; raises ValueError when it would leave the storage."""
+    item = kind.itemsize
+    strides = tuple(s * item for s in layout.strides)
+    if 0 in layout.sizes:
+        return np.ndarray(layout.sizes, kind.np, b"", 0, strides)
+    return np.ndarray(layout.sizes, kind.np, storage.raw, layout.offset * item, strides)
+
+
+def over(storage: Storage, layout: Layout, kind: dtype) -> Tensor:
+    """A new tensor that reads ``storage`` by ``layout``, with a version counter of its own."""
+    tensor: Tensor = _new(Tensor)
+    tensor._array, tensor.dtype, tensor._storage = strided(storage, layout, kind), kind, storage
+    if 0 in layout.sizes:
+        tensor._empty_offset = layout.offset
+    if storage.device is not CPU:
+        tensor.device = storage.device
+    return tensor
+
+
+def alias(source: Tensor, layout: Layout | None = None, kind: dtype | None = None) -> Tensor:
+    """A tensor on ``source``'s storage that shares its version counter; autograd knows nothing of it yet."""
+    tensor: Tensor = _new(Tensor)
+    storage = source.storage_
+    if layout is None:
+        tensor._array, tensor.dtype = source._array, source.dtype
+        if source._array.size == 0:
+            tensor._empty_offset = source.offset
+    else:
+        tensor.dtype = kind or source.dtype
+        tensor._array = strided(storage, layout, tensor.dtype)
+        if 0 in layout.sizes:
+            tensor._empty_offset = layout.offset
+    tensor._storage = storage
+    tensor._version_counter = source.version_counter
+    if source.device is not CPU:
+        tensor.device = source.device
+    if source._conj or source._neg:
+        tensor._conj, tensor._neg = source._conj, source._neg
+    return tensor
+
+
+def from_array(array: Array, on: device = CPU) -> Tensor:
+    """A tensor of a copy of ``array`` (any NumPy array of a dtype that PyTorch has)."""
+    return fresh(dense(np.array(array)), FROM_NUMPY[array.dtype], on)
+
+
+def tensor_id(tensor: Tensor) -> int:
+    """The tensor's number in events; the tensor is announced to the recording when it has none yet."""
+    if not tensor._id:
+        announce(tensor)
+    return tensor._id
+
+
+def announce(tensor: Tensor) -> None:
+    """Give the tensor its id and tell the recording what it is and what it holds."""
+    tensor._id = next(_ids)
+    emit = journal.emit
+    if emit is None:
+        return
+    storage = tensor.storage_
+    known = storage.announced
+    sid = storage.announce()
+    counter = tensor.version_counter
+    if not counter.id:
+        counter.id = tensor._id
+    layout = tensor.layout_
+    base = tensor_id(tensor._base_tensor) if tensor._base_tensor is not None else 0
+    kind = tensor.dtype.name
+    emit((TensorMade.code, tensor._id, sid, *layout, kind, base, counter.id, tensor._requires_grad))
+    if counter.value:
+        emit((VersionBumped.code, counter.id, counter.value))
+    if not known:
+        record_values(storage, tensor.dtype)
+
+
+def record_values(storage: Storage, kind: dtype) -> None:
+    """Tell the recording what the storage holds now, as far as it keeps values."""
+    emit = journal.emit
+    if emit is None or journal.keep_values < 0:
+        return
+    if storage.nbytes <= journal.keep_values:
+        emit((StorageWritten.code, storage.id, 0, flat_bytes(storage.owner).tobytes()))
+    else:
+        emit(summary(storage, kind))
+
+
+def summary(storage: Storage, kind: dtype) -> tuple[Any, ...]:
+    """The StorageSummarised event of a storage read as ``kind``: range, mean, NaN count and a histogram of 16 bins."""
+    values = storage.raw[: storage.nbytes // kind.itemsize * kind.itemsize].view(kind.np)
+    real = np.abs(values) if kind.is_complex else values.astype(np.float64)
+    finite = real[np.isfinite(real)]
+    low, high, mean = (finite.min(), finite.max(), finite.mean()) if finite.size else (0.0, 0.0, 0.0)
+    bins = tuple(np.histogram(finite, 16)[0].tolist()) if finite.size else ()
+    nans = int(np.isnan(real).sum())
+    head = (StorageSummarised.code, storage.id, kind.name)
+    return (*head, float(low), float(high), float(mean), nans, values.size, bins)
+
+
+def bump_version(tensor: Tensor) -> None:
+    """Count an in-place write, and tell the recording the new version and values."""
+    counter = tensor.version_counter
+    counter.value += 1
+    if (emit := journal.emit) is not None:
+        tensor_id(tensor)
+        emit((VersionBumped.code, counter.id, counter.value))
+        record_values(tensor.storage_, tensor.dtype)
+
+
+def moved(tensor: Tensor) -> None:
+    """Tell the recording that an existing tensor now has another layout or storage."""
+    if tensor._id and (emit := journal.emit) is not None:
+        sid = tensor.storage_.announce()
+        emit((TensorChanged.code, tensor._id, sid, *tensor.layout_, tensor.dtype.name))
+
+
+def _tensor_freed(tensor: Tensor) -> None:
+    if tensor._id and (emit := journal.emit) is not None:
+        emit((TensorFreed.code, tensor._id))
+
+
+def _watch(recording: bool) -> None:
+    """Finalisers cost time, so tensors have one only while something records."""
+    if recording:
+        Tensor.__del__ = _tensor_freed  # type: ignore[attr-defined]
+    elif "__del__" in Tensor.__dict__:
+        del Tensor.__del__  # type: ignore[attr-defined]
+
+
+journal.watchers.append(_watch)
