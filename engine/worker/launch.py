@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Sequence
 
 from stridescope.engine.worker import hook, tracebacks
-from stridescope.engine.worker.program import Loaded, LaunchError, Program, load
+from stridescope.engine.worker.program import LaunchError, Loaded, Program, load
 
 __all__ = ["LaunchError", "Program", "run_program", "run_script"]
 

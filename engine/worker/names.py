@@ -100,11 +100,13 @@ def tensors_in(value: object, depth: int = 3) -> Iterator[tuple[str, object]]:
 def _inside(value: object) -> Iterator[tuple[str, object]]:
     """Yield what a container or an object of the script holds, with the step that leads there."""
     kind = type(value)
-    if issubclass(kind, (list, tuple)):  # read past the methods of a derived class, which are the script's code
-        items = list.__iter__(value) if issubclass(kind, list) else tuple.__iter__(value)  # type: ignore[arg-type]
-        yield from ((f"[{number}]", item) for number, item in enumerate(items))
-    elif issubclass(kind, dict):
-        yield from ((f"[{key!r}]", item) for key, item in dict.items(value) if type(key) in ATOMS)  # type: ignore[arg-type]
+    # The builtin's own methods: those of a derived class are the script's code.
+    if isinstance(value, list):
+        yield from ((f"[{number}]", item) for number, item in enumerate(list.__iter__(value)))
+    elif isinstance(value, tuple):
+        yield from ((f"[{number}]", item) for number, item in enumerate(tuple.__iter__(value)))
+    elif isinstance(value, dict):
+        yield from ((f"[{key!r}]", item) for key, item in dict.items(value) if type(key) in ATOMS)
     elif not issubclass(kind, type) and hasattr(kind, "__dict__"):
         yield from _attributes(object.__getattribute__(value, "__dict__"))
 

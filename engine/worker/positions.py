@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,19 +33,20 @@ class Positions:
             frame = frame.f_back
         return NOWHERE
 
-    def user_frame(self, frame: types.FrameType | None) -> types.FrameType | None:
-        """Return the nearest frame of the user's files, from ``frame`` outwards."""
-        while frame is not None and not self._known(frame):
+    def user_frames(self, frame: types.FrameType | None) -> Iterator[types.FrameType]:
+        """Yield the frames of the user's files, from ``frame`` outwards."""
+        while frame is not None:
+            if self._known(frame):
+                yield frame
             frame = frame.f_back
-        return frame
+
+    def user_frame(self, frame: types.FrameType | None) -> types.FrameType | None:
+        """Return the nearest frame of the user's files."""
+        return next(self.user_frames(frame), None)
 
     def depth(self, frame: types.FrameType | None) -> int:
         """Count the frames of the user's files from ``frame`` outwards."""
-        count = 0
-        while frame is not None:
-            count += self._known(frame)
-            frame = frame.f_back
-        return count
+        return sum(1 for _ in self.user_frames(frame))
 
     def _known(self, frame: types.FrameType) -> bool:
         call = self._calls.get(id(frame))
@@ -57,3 +59,8 @@ def spans_of(code: types.CodeType) -> list[tuple[int, int, int, int]]:
         (line or 0, column or 0, end_line or line or 0, end_column or 0)
         for line, end_line, column, end_column in code.co_positions()
     ]
+
+
+def span_at(frame: types.FrameType) -> tuple[int, int, int, int]:
+    """Return the source range that a frame stands at."""
+    return spans_of(frame.f_code)[frame.f_lasti >> 1]

@@ -48,11 +48,11 @@ class Loaded:
             raise self._as_python_says(error) from None
 
     def _as_python_says(self, error: SyntaxError) -> SyntaxError:
-        """Word the two faults of a file's bytes as Python does when it reads the file itself."""
+        """Word a fault of a file's bytes as Python does when it reads the file itself."""
+        fault = None
         if isinstance(self.source, bytes) and str(error.msg).startswith("(unicode error) 'utf-8'"):
-            if (fault := _not_utf8(self.source, self.filename)) is not None:
-                return fault
-        return error.with_traceback(None)
+            fault = _not_utf8(self.source, self.filename)
+        return fault or error.with_traceback(None)
 
     def names(self) -> dict[str, Any]:
         """Return the names that ``__main__`` has before its first line."""

@@ -7,6 +7,7 @@ work. It holds no reference to any value of the script: a tensor dies when the s
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import time
 import types
@@ -23,13 +24,15 @@ from stridescope.engine.events import (
     Wire,
     journal,
 )
-from stridescope.engine.worker.names import ATOMS, Bound, Names, look_at, plan
+from stridescope.engine.worker.names import Bound, Names, look_at, plan
 from stridescope.engine.worker.positions import Positions, spans_of
 
 LINE = LineReached.code
 # Names that a line merely reads are looked at again as long as that takes less than this part of the time.
 REREAD_SHARE = 0.05
 SNAPSHOT = sys.version_info < (3, 13)  # there frame.f_locals of a function is a copy, kept in the frame
+# Under settrace (3.11) Python itself makes the copy at every line and writes it back: it must stay as it is.
+RELEASED = SNAPSHOT and sys.version_info >= (3, 12)
 Span = tuple[int, int, int, int]
 
 
@@ -69,6 +72,7 @@ class Tracer:
         self.calls: dict[int, Call] = {}  # by id(frame); a frame object as the key would keep its values alive
         self.positions = Positions(self.calls)
         self.sources: dict[str, int] = {}
+        self._real_paths: dict[int, str] = {}
         self.main: Call | None = None
         self._belongs = belongs
         self._codes: dict[int, Code | None] = {}
@@ -99,14 +103,25 @@ class Tracer:
             emit((SourceSeen.code, self.sources[path], path))
         return self.sources[path]
 
+    def new_frame(self) -> int:
+        """Return a number that no frame has yet."""
+        return next(self._numbers)
+
+    def real_path(self, source: int) -> str:
+        """Return a source's path as the file system has it, links followed."""
+        if source not in self._real_paths:
+            found = next((path for path, number in self.sources.items() if number == source), "")
+            self._real_paths[source] = os.path.realpath(found)
+        return self._real_paths[source]
+
     # ---- what the watchers report -----------------------------------------------------------------------------
 
     def enter(self, frame: types.FrameType, code: Code) -> Call:
         """A user's function is called, or a module of theirs begins."""
         self._settle()
-        call = Call(next(self._numbers), code)
+        call = Call(self.new_frame(), code)
         self.calls[id(frame)] = call
-        if not code.optimized and code.object.co_name == "<module>":
+        if code.object.co_name == "<module>":
             self._modules[id(frame.f_globals)] = call
             self.main = self.main or call
         name, line = code.object.co_qualname, code.object.co_firstlineno
@@ -197,10 +212,10 @@ class Tracer:
                 self._tell(module, name, frame.f_globals)
         if names.read and call.known:
             self._look_again(call, names, values)
-        if SNAPSHOT and call.code.optimized and sys.getrefcount(values) <= 3:
+        if RELEASED and call.code.optimized and sys.getrefcount(values) <= 3:
             # The copy would keep the script's tensors alive until the next line. More references than the frame's,
             # ours and the count's own mean that the script called locals() and holds it: then it is theirs.
-            values.clear()  # type: ignore[attr-defined]
+            values.clear()
 
     def _look_again(self, call: Call, names: Names, values: Mapping[str, object]) -> None:
         """Look at what the line read and may have changed in place, within :data:`REREAD_SHARE` of the time."""
@@ -241,9 +256,7 @@ def emit(wire: Wire) -> None:
         send(wire)
 
 
-def _tell_parts(
-    frame: int, name: str, before: tuple[tuple[str, int], ...], after: tuple[tuple[str, int], ...]
-) -> None:
+def _tell_parts(frame: int, name: str, before: tuple[tuple[str, int], ...], after: tuple[tuple[str, int], ...]) -> None:
     """Tell of the tensors inside a value: those that are gone, then those that are new or others."""
     gone, now = dict(before), dict(after)
     for path in gone.keys() - now.keys():
@@ -266,7 +279,9 @@ def _argument_count(code: types.CodeType) -> int:
 def _described(error: BaseException) -> tuple[str, str]:
     """Return the exception's type and message, as the last line of a traceback has them."""
     kind = type(error)
-    name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    name = (
+        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    )
     try:
         return name, str(error)
     except Exception:

@@ -15,7 +15,6 @@ from typing import Any, Protocol
 
 from stridescope.engine.worker.tracer import Tracer
 
-
 YIELD_VALUE = dis.opmap["YIELD_VALUE"]
 
 
@@ -112,7 +111,7 @@ class TraceWatch:
     def stop(self) -> None:
         """Report nothing more."""
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
 
     def _call(self, frame: types.FrameType, event: str, _: object) -> Callable[..., Any] | None:
         code = self._tracer.code_of(frame.f_code)

@@ -1,0 +1,151 @@
+"""The worker process: ``python -P -m stridescope.engine.worker ADDRESS``, started by a :class:`WorkerClient`.
+
+ADDRESS is the number of an inherited socket, or HOST:PORT where sockets cannot be inherited. The first command over
+it is :class:`~stridescope.engine.worker.protocol.Start`.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from stridescope.engine.recording.store import RecordingError
+from stridescope.engine.worker import launch, protocol, streams
+from stridescope.engine.worker.limits import limit_memory
+from stridescope.engine.worker.program import LaunchError, Program, load
+from stridescope.engine.worker.protocol import Ended, Failed, Reply, Running, Start
+from stridescope.engine.worker.recorded import RecordedRun
+from stridescope.engine.worker.stepper import Stepper
+
+STOPPED = 143  # the status of a process that was asked to end, as a shell counts it
+OUT_OF_MEMORY = 137
+REFUSED = 2
+
+
+class Channel:
+    """The worker's end of the line to the window."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection, self._lock = connection, threading.Lock()
+        self._inbox = protocol.Inbox()
+
+    def send(self, reply: Reply) -> None:
+        """Send a reply; when nobody listens any more, the worker's time is over too."""
+        with self._lock:
+            try:
+                self._connection.sendall(protocol.pack(reply))
+            except OSError:
+                os.kill(os.getpid(), 9) if os.name != "nt" else os.abort()
+
+    def commands(self) -> Iterator[Any]:
+        """Yield commands until the other side hangs up."""
+        while piece := self._connection.recv(1 << 16):
+            yield from self._inbox.feed(piece)
+
+
+class Worker:
+    """Runs one program and serves the window beside it."""
+
+    def __init__(self, channel: Channel, start: Start, run: RecordedRun) -> None:
+        self._channel, self._start, self._run = channel, start, run
+        self._stepper = Stepper(run.tracer, run.writer.flush, self._reply)
+        self._stepper.state = self._state  # type: ignore[method-assign]
+        self._input = streams.InputFeeder(lambda: channel.send(protocol.InputWanted()))
+        self._reason = "finished"
+        run.ended = lambda status: channel.send(Ended(status, self._reason))
+
+    def work(self, commands: Iterator[Any]) -> int:
+        """Run the program to its end and return its status."""
+        faulthandler.enable(os.dup(2))
+        streams.pump_descriptors()
+        streams.record_output(pass_on=False)
+        threading.Thread(target=self._serve, args=(commands,), name="stridescope-commands", daemon=True).start()
+        if self._start.memory_limit:
+            limit_memory(self._start.memory_limit, self._pass_limit)
+        self._channel.send(Running(os.getpid()))
+        return self._run.run(self._ready, self._stepper.fail if self._start.break_on_error else None)
+
+    def _ready(self) -> None:
+        self._stepper.install()
+        if self._start.breakpoints:
+            self._stepper.break_at(self._start.breakpoints, self._state)
+        if self._start.break_on_start:
+            self._stepper.break_at_start()
+
+    def _reply(self, reply: Reply) -> None:
+        if isinstance(reply, protocol.Evaluated):
+            self._run.keep_console(self._stepper.console.typed)
+        self._channel.send(reply)
+
+    def _serve(self, commands: Iterator[Any]) -> None:
+        """Serve commands in a thread of our own; those that need the script's thread are handed on."""
+        for command in commands:
+            match command:
+                case protocol.Pause():
+                    self._stepper.pause()
+                case protocol.Stop():
+                    self._end("stopped", "the script was stopped", STOPPED)
+                case protocol.SetBreakpoints(breakpoints):
+                    self._stepper.break_at(breakpoints, self._state)
+                case protocol.SendInput(text, end):
+                    self._input.send(text, end)
+                case _:
+                    self._stepper.ask(command)
+        self._end("stopped", "the window was closed", STOPPED)
+
+    def _pass_limit(self) -> None:
+        limit = self._start.memory_limit
+        self._end("memory", f"the script holds more memory than its limit of {limit} bytes", OUT_OF_MEMORY)
+
+    def _end(self, reason: str, told: str, status: int) -> None:
+        """End the process now, whatever the script is doing, with the recording complete."""
+        self._reason = reason
+        self._run.cut(told, status)
+        os._exit(status)
+
+    def _state(self) -> Any:
+        """Return the machine's state at the end of the recording, None where nothing was recorded."""
+        from stridescope.engine.recording.reader import Recording  # only breakpoints with a past need it
+
+        self._run.writer.flush()
+        with Recording.open(self._run.writer.path) as recording:
+            return recording.state(recording.steps - 1) if recording.steps else None
+
+
+def _connect(address: str) -> socket.socket:
+    if address.isdecimal():
+        return socket.socket(fileno=int(address))
+    host, _, port = address.rpartition(":")
+    return socket.create_connection((host, int(port)))
+
+
+def _prepared(start: Start) -> RecordedRun:
+    """Read the program, choose the device and make the recording; each can be refused with one clear line."""
+    from stridescope.engine.devices import registry
+
+    program = Program(start.path, start.argv, start.module)
+    loaded = load(program)
+    registry.configure(start.device)
+    return RecordedRun(program, loaded, start.recording, start.keep_values)
+
+
+def main() -> int:
+    """Serve one :class:`Start`."""
+    channel = Channel(_connect(sys.argv[1]))
+    commands = channel.commands()
+    start = next(commands)
+    try:
+        run = _prepared(start)
+    except (LaunchError, RecordingError, ValueError) as error:
+        channel.send(Failed(str(error)))
+        return REFUSED
+    return Worker(channel, start, run).work(commands)
+
+
+if __name__ == "__main__":
+    launch.leave(main())

@@ -1,0 +1,39 @@
+"""Which files are the user's: the program's folder and what it imports from outside the libraries."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+
+from stridescope.engine.worker.tracebacks import is_ours
+
+LIBRARIES = ("site-packages", "dist-packages")
+
+
+class Belongs:
+    """Says of a code's file whether it is the user's."""
+
+    def __init__(self, program: str, folder: str) -> None:
+        self._program = program
+        self._folder = os.path.realpath(folder) + os.sep
+        paths = sysconfig.get_paths()
+        roots = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+        self._libraries = tuple(os.path.realpath(root) + os.sep for root in roots)
+
+    def __call__(self, path: str) -> bool:
+        """Say whether a file is the user's; code that stands in no file is not."""
+        if path == self._program:
+            return True
+        if path.startswith("<") or is_ours(path):
+            return False
+        real = os.path.realpath(path)
+        return self._is_beside(real) or not (self._is_library(real) or real.startswith(sys.base_prefix + os.sep))
+
+    def _is_beside(self, real: str) -> bool:
+        """Say whether the file stands under the program's folder, and not in an environment that stands there."""
+        inside = real.removeprefix(self._folder)
+        return inside != real and not any(name in inside.split(os.sep) for name in LIBRARIES)
+
+    def _is_library(self, real: str) -> bool:
+        return real.startswith(self._libraries) or any(name in real.split(os.sep) for name in LIBRARIES)

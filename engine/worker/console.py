@@ -1,0 +1,116 @@
+"""The console: evaluates what a person types in the frame where the script waits."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import rlcompleter
+import sys
+import threading
+import traceback
+import types
+from typing import Any
+
+from stridescope.engine.events import FrameEntered, FrameLeft, journal
+from stridescope.engine.worker import tracebacks
+from stridescope.engine.worker.positions import Where, span_at
+from stridescope.engine.worker.tracer import SNAPSHOT, Tracer, emit
+
+CONSOLE = "<console>"  # the file name of what is typed
+MOST = 20_000  # characters of an answer
+
+
+class Console:
+    """Evaluates and executes in a user's frame; what it does is recorded as done by ``<console>``."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+        self._thread = 0  # the thread that evaluates now
+        self.typed = ""  # everything typed so far: the source text of ``<console>``
+
+    def evaluate(self, frame: types.FrameType | None, text: str) -> tuple[str, bool]:
+        """Return the value's text and True, or the error's and False; a statement has an empty text."""
+        self._thread = threading.get_ident()
+        try:
+            value = self._recorded(frame, text.strip())
+            answer = "" if value is None else repr(value)
+        except BaseException as error:
+            tracebacks.strip(error)
+            return "".join(traceback.format_exception(error))[-MOST:].rstrip("\n"), False
+        finally:
+            self._thread = 0
+            self._keep(frame)
+        return answer if len(answer) <= MOST else answer[:MOST] + "…", True
+
+    def _recorded(self, frame: types.FrameType | None, text: str) -> object:
+        """Run a text; its ops are recorded as those of a frame of its own, in a source of its own."""
+        number, source = self._tracer.new_frame(), self._tracer.source_of(CONSOLE)
+        line = self.typed.count("\n")
+        self.typed += text + "\n"
+        emit((FrameEntered.code, number, 0, source, CONSOLE, line + 1))
+        outside, journal.where = journal.where, lambda: _where(number, source)
+        try:
+            return _run(text, line, *_namespaces(frame))
+        finally:
+            journal.where = outside
+            emit((FrameLeft.code, number))
+
+    def _keep(self, frame: types.FrameType | None) -> None:
+        """Write changed locals back into the frame, and tell of the names that changed."""
+        if frame is not None:
+            if SNAPSHOT:
+                ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+            self._tracer.refresh(frame)
+
+    def interrupt(self) -> None:
+        """Break off what is being evaluated."""
+        if thread := self._thread:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(KeyboardInterrupt))
+
+    def complete(self, frame: types.FrameType | None, text: str) -> tuple[str, ...]:
+        """Return the names that the last word of a text could become."""
+        space, values = _namespaces(frame)
+        found = re.search(r"[\w.]*$", text)
+        completer = rlcompleter.Completer({**space, **values})
+        word = found.group() if found else ""
+        names: list[str] = []
+        while len(names) < 200 and (name := completer.complete(word, len(names))) is not None:
+            names.append(name)
+        return tuple(dict.fromkeys(name.rstrip("( ") for name in names))
+
+    def is_met(self, frame: types.FrameType | None, condition: Any) -> tuple[bool, str]:
+        """Say whether a breakpoint's condition is true; one that fails stops too, with what went wrong."""
+        space, values = _namespaces(frame)
+        sending, journal.emit = journal.emit, None  # asking is no part of the script
+        try:
+            return bool(eval(condition, space, values)), ""
+        except Exception as error:
+            return True, f"the condition fails: {type(error).__name__}: {error}"
+        finally:
+            journal.emit = sending
+
+
+def _namespaces(frame: types.FrameType | None) -> tuple[dict[str, Any], Any]:
+    if frame is None:
+        space = vars(sys.modules["__main__"])
+        return space, space
+    return frame.f_globals, frame.f_locals
+
+
+def _run(text: str, line: int, space: dict[str, Any], values: Any) -> object:
+    """Evaluate an expression or execute statements; they are numbered as lines of everything typed so far."""
+    placed = "\n" * line + text
+    try:
+        code = compile(placed, CONSOLE, "eval", dont_inherit=True)
+    except SyntaxError:
+        exec(compile(placed, CONSOLE, "exec", dont_inherit=True), space, values)
+        return None
+    return eval(code, space, values)
+
+
+def _where(number: int, source: int) -> Where:
+    """Return which expression of the console runs."""
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_filename != CONSOLE:
+        frame = frame.f_back
+    return (number, source, *(span_at(frame) if frame is not None else (0, 0, 0, 0)))

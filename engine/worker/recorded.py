@@ -1,0 +1,118 @@
+"""A recorded run: the recording, the tracer and the script, from the first line to the last exit handler."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+
+from stridescope.engine.events import ExceptionRaised, RecordingCut, ScriptEnded, journal
+from stridescope.engine.recording.writer import Writer
+from stridescope.engine.worker import streams
+from stridescope.engine.worker.belongs import Belongs
+from stridescope.engine.worker.console import CONSOLE
+from stridescope.engine.worker.launch import run_program
+from stridescope.engine.worker.program import Loaded, Program, load
+from stridescope.engine.worker.tracer import Tracer, emit
+from stridescope.engine.worker.watch import watch
+
+KEPT_VALUES = 1 << 16  # bytes of the largest storage whose values are kept at every version
+
+
+def record_script(
+    path: str, argv: Sequence[str], recording: str, *, module: bool = False, keep_values: int = KEPT_VALUES
+) -> int:
+    """Run a program as :func:`~stridescope.engine.worker.launch.run_script` does, recorded into a file.
+
+    The recording is closed when the process ends, after the script's own threads and exit handlers.
+    """
+    program = Program(path, tuple(argv), module)
+    run = RecordedRun(program, load(program), recording, keep_values)
+    streams.record_output()
+    return run.run()
+
+
+class RecordedRun:
+    """One run of a program with its recording."""
+
+    def __init__(self, program: Program, loaded: Loaded, recording: str, keep_values: int) -> None:
+        self.program, self.loaded, self.keep_values = program, loaded, keep_values
+        self.writer = Writer(recording, _facts(program, loaded))
+        self.tracer = Tracer(Belongs(loaded.filename, loaded.folder))
+        self.ended: Callable[[int], None] | None = None  # told of the exit status, after everything is written
+        self._watch = watch(self.tracer)
+        self._status, self._process, self._closed = 0, os.getpid(), False
+        self._failed: Callable[[BaseException], None] | None = None
+
+    def run(
+        self,
+        ready: Callable[[], None] | None = None,
+        failed: Callable[[BaseException], None] | None = None,
+    ) -> int:
+        """Run the program to its end and return its status; ``ready`` is called before its first line."""
+        self._failed = failed
+        self.writer.attach(journal, self.keep_values)
+        journal.where = self.tracer.positions.where
+        if self.loaded.text:
+            self.writer.add_source(self.tracer.source_of(self.loaded.filename), self.loaded.filename, self.loaded.text)
+        if ready is not None:
+            ready()
+        atexit.register(self.close)
+        self._close_before_exit()
+        self._watch.start()
+        self._status = run_program(self.loaded, self.program.argv, self.program.path, self._note_failure)
+        return self._status
+
+    def _note_failure(self, error: BaseException) -> None:
+        """Make sure that the recording ends with what stopped the script, and let others look at it."""
+        if isinstance(error, SyntaxError) and self.tracer.main is None:
+            source = self.tracer.source_of(self.loaded.filename)
+            line, column = error.lineno or 1, max((error.offset or 1) - 1, 0)
+            emit((ExceptionRaised.code, 0, source, line, column, line, column + 1, type(error).__name__, str(error)))
+        if self._failed is not None:
+            self._failed(error)
+
+    def keep_console(self, text: str) -> None:
+        """Keep what was typed in the console as the text of its source."""
+        self.writer.add_source(self.tracer.source_of(CONSOLE), CONSOLE, text)
+
+    def cut(self, reason: str, status: int) -> None:
+        """End the recording in the midst of the run, from any thread, and say why."""
+        emit((RecordingCut.code, reason))
+        self._status = status
+        self.close()
+
+    def close(self) -> None:
+        """End the recording; in a forked child there is nothing to end."""
+        if self._closed or os.getpid() != self._process:
+            return
+        self._closed = True
+        self._watch.stop()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        emit((ScriptEnded.code, self._status))
+        self.writer.close(self._status)
+        if self.ended is not None:
+            self.ended(self._status)
+
+    def _close_before_exit(self) -> None:
+        """``os._exit`` ends a process on the spot: the recording is closed before it."""
+        leave = os._exit
+
+        def _exit(status: int) -> None:
+            self._status = status
+            self.close()
+            leave(status)
+
+        os._exit = _exit  # type: ignore[assignment]
+
+
+def _facts(program: Program, loaded: Loaded) -> dict[str, object]:
+    return {
+        "script": loaded.filename,
+        "argv": list(program.argv),
+        "python": platform.python_version(),
+        "folder": os.getcwd(),
+    }

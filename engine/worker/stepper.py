@@ -1,0 +1,266 @@
+"""The gate: where the script waits between two events, until the window says how to go on.
+
+While the script runs freely the gate is not there at all: ``journal.emit`` is the recording's own. It is put in
+between only for a step, a breakpoint or a pause.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import queue
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from stridescope.engine import events
+from stridescope.engine.events import EVENTS, Wire, journal
+from stridescope.engine.worker import protocol
+from stridescope.engine.worker.breakpoints import Armed, BreakpointError, StateNow
+from stridescope.engine.worker.console import Console
+from stridescope.engine.worker.protocol import Breakpoint, Busy, Failed, Reply, Running, Stopped
+from stridescope.engine.worker.tracer import Tracer
+
+LINES = frozenset({events.LineReached.code})
+OPS = frozenset({events.OpBegan.code, events.NodeBegan.code})
+DECISIONS = frozenset(event.code for event in EVENTS if event.family != "line") | {events.ExceptionRaised.code} | LINES
+GRAINS = {"line": LINES, "op": OPS, "event": DECISIONS}
+# What one can be inside of: an op, a node's run, a backward pass.
+OPENERS = frozenset({events.OpBegan.code, events.NodeBegan.code, events.BackwardBegan.code})
+CLOSERS = frozenset({kind.code for kind in (events.OpEnded, events.OpFailed, events.NodeEnded, events.BackwardEnded)})
+# Sent to the main thread to pause a script that emits nothing. Whoever resets it does no harm: its default is nothing.
+NUDGE: signal.Signals = signal.SIGBREAK if os.name == "nt" else signal.SIGURG  # type: ignore[attr-defined]
+PATIENCE = 0.15  # seconds in which a paused script may reach an event by itself
+BUSY_AFTER = 0.25  # seconds after the nudge when the window is told that the script cannot be interrupted
+
+Depth = tuple[int, int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """Where a step ends: at an event of these kinds, in this thread, no deeper than this."""
+
+    codes: frozenset[int]
+    reason: str = "step"
+    thread: int = 0
+    deepest: Depth | None = None
+
+
+class Stepper:
+    """Stops the script at events and serves the window's commands while it waits."""
+
+    def __init__(self, tracer: Tracer, flush: Callable[[], int], reply: Callable[[Reply], None]) -> None:
+        self._tracer, self._flush, self._reply = tracer, flush, reply
+        self._commands: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._points: list[Armed] = []
+        self._goal: Goal | None = None
+        self._pausing = False
+        self._stopped = threading.Event()
+        self._level = 0  # how many ops and nodes the script is inside of, counted from where the gate was put in
+        self._last = 0  # the kind of the event where the script stands
+        self._raw: Callable[[Wire], object] = _nobody
+        self._ours: frozenset[int] = frozenset()
+        self.console = Console(tracer)
+
+    def install(self) -> None:
+        """Take the place before the recording; called in the main thread, when only our own threads run beside it."""
+        self._raw = journal.emit or _nobody
+        self._ours = frozenset(thread.ident or 0 for thread in threading.enumerate()) - {threading.get_ident()}
+        journal.where = self._tracer.positions.where
+        signal.signal(NUDGE, self._nudged)
+        self._choose()
+
+    # ---- asked by the window, in the reader's thread -----------------------------------------------------------
+
+    def ask(self, command: Any) -> None:
+        """Hand a command to the script's thread, where it is served while the script waits."""
+        if self._stopped.is_set():
+            self._commands.put(command)
+        else:
+            self._reply(Failed(f"{type(command).__name__} needs a script that waits; this one is running"))
+
+    def break_at(self, breakpoints: Sequence[Breakpoint], state: StateNow) -> None:
+        """These are the breakpoints from now on; those that were there keep their counts."""
+        counted = {point.breakpoint: point for point in self._points}
+        try:
+            wanted = [breakpoint for breakpoint in breakpoints if breakpoint.enabled]
+            self._points = [counted.get(breakpoint) or Armed(breakpoint, state) for breakpoint in wanted]
+        except BreakpointError as error:
+            self._reply(Failed(str(error)))
+        self._choose()
+
+    def break_at_start(self) -> None:
+        """Stop at the first line."""
+        self._goal = Goal(LINES, "start")
+        self._choose()
+
+    def pause(self) -> None:
+        """Stop at the next event; when none comes, wherever Python is; when that cannot be, say so."""
+        if self._stopped.is_set():
+            self.console.interrupt()
+            return
+        self._pausing = True
+        self._choose()
+        threading.Thread(target=self._insist, name="stridescope-pause", daemon=True).start()
+
+    def _insist(self) -> None:
+        if self._stopped.wait(PATIENCE):
+            return
+        if os.name == "nt":
+            import _thread
+
+            _thread.interrupt_main(NUDGE)
+        else:
+            signal.pthread_kill(threading.main_thread().ident or 0, NUDGE)
+        if not self._stopped.wait(BUSY_AFTER) and self._pausing:
+            self._reply(Busy("the script is inside a call that cannot be interrupted; it stops right after it"))
+
+    def _nudged(self, *_: object) -> None:
+        if self._pausing and not self._stopped.is_set():
+            self._wait("pause")
+
+    # ---- the gate, in the script's threads ---------------------------------------------------------------------
+
+    def _choose(self) -> None:
+        """Put the gate in when something can stop the script, else take it out."""
+        if journal.emit is not None:
+            watched = self._pausing or self._goal or self._points
+            journal.emit = self._pass if watched else self._raw
+
+    def _pass(self, wire: Wire) -> None:
+        """Record an event, and wait when it is one to stop at."""
+        self._raw(wire)
+        code = wire[0]
+        if code not in DECISIONS or self._stopped.is_set() or (thread := threading.get_ident()) in self._ours:
+            if self._stopped.is_set() and code in LINES:
+                self._let_other_thread_wait()
+            return
+        if code in CLOSERS:
+            self._level -= 1
+        if (why := self._reason(wire, code, thread)) is not None:
+            self._last = code
+            self._wait(*why)
+        if code in OPENERS:
+            self._level += 1
+
+    def _let_other_thread_wait(self) -> None:
+        """Hold a second thread of the script at its next line while the first one waits; the console's goes on."""
+        if threading.get_ident() != self._owner and threading.get_ident() not in self._ours:
+            with self._lock:
+                pass
+
+    def _reason(self, wire: Wire, code: int, thread: int) -> tuple[str, str] | None:
+        if self._pausing:
+            return "pause", ""
+        goal = self._goal
+        if goal is not None and code in goal.codes and goal.thread in (0, thread) and self._shallow(goal.deepest):
+            return goal.reason, ""
+        for point in self._points:
+            if point.test(wire) and (detail := self._hit(point, wire)) is not None:
+                return "breakpoint", detail
+        return None
+
+    def _hit(self, point: Armed, wire: Wire) -> str | None:
+        """Return what to say of a breakpoint whose test is true, None when it does not stop after all."""
+        if point.path and self._tracer.real_path(wire[2]) != point.path:
+            return None
+        detail = str(point)
+        if point.condition is not None:
+            frame = self._tracer.positions.user_frame(sys._getframe(1))
+            met, problem = self.console.is_met(frame, point.condition)
+            if not met:
+                return None
+            detail = problem or detail
+        if not point.counts():
+            return None
+        if point.once:
+            self._points.remove(point)
+        return detail
+
+    def _shallow(self, deepest: Depth | None) -> bool:
+        return deepest is None or (self._tracer.positions.depth(sys._getframe(1)), self._level) <= deepest
+
+    def fail(self, error: BaseException) -> None:
+        """Stop after an exception that nobody handled: one can look around in the frames that it left."""
+        frames = [entry.tb_frame for entry in _entries(error.__traceback__)]
+        self._wait("error", f"{type(error).__name__}: {error}", frames[::-1])
+
+    def _wait(self, reason: str, detail: str = "", frames: Sequence[types.FrameType] = ()) -> None:
+        """Wait for the window, one thread at a time."""
+        with self._lock:
+            self._owner = threading.get_ident()
+            self._goal, self._pausing = None, False
+            self._points = [point for point in self._points if not point.once]
+            self._stopped.set()
+            self._reply(Stopped(self._flush() - 1, reason, detail))
+            standing = list(frames) or list(self._tracer.positions.user_frames(sys._getframe(1)))
+            while not self._serve(self._commands.get(), standing):
+                pass
+            self._stopped.clear()
+            self._choose()
+            self._reply(Running(os.getpid()))
+
+    _owner = 0
+
+    def _serve(self, command: Any, frames: Sequence[types.FrameType]) -> bool:
+        """Serve a command; return whether the script goes on."""
+        match command:
+            case protocol.Evaluate(number, text, level):
+                value, ok = self.console.evaluate(_at(frames, level), text)
+                self._reply(protocol.Evaluated(number, value, ok, self._flush() - 1))
+            case protocol.Complete(number, text, level):
+                self._reply(protocol.Completed(number, self.console.complete(_at(frames, level), text)))
+            case protocol.Step(grain, mode):
+                self._goal = self._step(grain, mode, len(frames))
+                return True
+            case protocol.RunTo(path, line):
+                self._arm_once(Breakpoint(path=path, line=line))
+                return True
+            case protocol.RunUntil(breakpoint):
+                self._arm_once(breakpoint)
+                return True
+            case protocol.Run():
+                return True
+        return False
+
+    def _arm_once(self, breakpoint: Breakpoint) -> None:
+        point = Armed(breakpoint, self.state)
+        point.once = True
+        self._points = [*self._points, point]
+
+    def state(self) -> Any:
+        """Return the state at the end of the recording; set by whoever knows where the recording is."""
+        return None
+
+    def _step(self, grain: protocol.Grain, mode: protocol.Mode, frames: int) -> Goal:
+        """Turn a step into where it ends, seen from where the script stands."""
+        codes, thread = GRAINS[grain], threading.get_ident()
+        if mode == "into":
+            finer = LINES | OPS if self._last in LINES else DECISIONS
+            return Goal(codes | finer, thread=thread)
+        here = (frames, self._level)
+        if mode == "over":
+            return Goal(codes, thread=thread, deepest=here)
+        if self._last in LINES:
+            return Goal(codes, thread=thread, deepest=(frames - 1, sys.maxsize))
+        if self._level > 0:
+            return Goal(codes | LINES | OPS, thread=thread, deepest=(frames, self._level - 1))
+        return Goal(LINES, thread=thread, deepest=(frames, sys.maxsize))
+
+
+def _entries(entry: types.TracebackType | None) -> Iterator[types.TracebackType]:
+    while entry is not None:
+        yield entry
+        entry = entry.tb_next
+
+
+def _at(frames: Sequence[types.FrameType], level: int) -> types.FrameType | None:
+    return frames[min(level, len(frames) - 1)] if frames else None
+
+
+def _nobody(wire: Wire) -> None:
+    """Take events while nothing records."""
