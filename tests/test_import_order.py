@@ -41,8 +41,10 @@ ALLOWED: dict[str, set[str]] = {
 """What each place may import besides itself; a module belongs to the longest name here that it begins with."""
 
 ALLOWED["engine.worker"] |= {"engine.recording"}
-ALLOWED["engine.commands"] = {place for place in ALLOWED if place.startswith("engine.")}
-ALLOWED["app.cli"] = ALLOWED["app"] | {"app", "engine.commands"}
+ENGINE = {place for place in ALLOWED if place.startswith("engine.")}
+ALLOWED["engine.commands"] = ENGINE | {"engine.commands_replay"}
+ALLOWED["engine.commands_replay"] = ENGINE
+ALLOWED["app.cli"] = ALLOWED["app"] | {"app", "engine.commands", "engine.commands_replay"}
 
 QT = {"PySide6", "shiboken6", "pyqtgraph"}
 
