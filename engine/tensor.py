@@ -75,26 +75,32 @@ Size.__module__ = "torch"
 class Tensor:
     """A multi-dimensional view of a storage; the documentation of its methods is PyTorch's."""
 
+    __slots__ = (
+        "__dict__", "__weakref__", "_array", "_node", "_requires_grad", "_storage", "_version_counter", "dtype",
+    )  # fmt: skip
+
+    # Set on every tensor:
     _array: Array
     dtype: dtype
-    device: device = CPU
-    _storage: Storage | None = None
-    _version_counter: Version | None = None
-    _base_tensor: Tensor | None = None
-    _requires_grad: bool = False  # True for a leaf that asks for gradients and for every tensor with a grad_fn
-    _node: Any = None
-    _output_nr: int = 0
+    _storage: Storage | None
+    _version_counter: Version | None
+    _requires_grad: bool  # True for a leaf that asks for gradients and for every tensor with a grad_fn
+    _node: Any  # grad_fn
+    # Set on the few tensors that need them; these are the defaults:
+    device = CPU
+    _base_tensor: Any = None
+    _output_nr = 0
     _accumulator: Any = None  # weak reference to the leaf's AccumulateGrad node
-    _grad: Tensor | None = None
+    _grad: Any = None
     _hooks: Any = None
     _post_hooks: Any = None
-    _retains_grad: bool = False
+    _retains_grad = False
     _view_info: Any = None  # how this view was made, for rebasing its history after an in-place write
-    _inference: bool = False
-    _conj: bool = False
-    _neg: bool = False
-    _id: int = 0
-    _empty_offset: int = 0
+    _inference = False
+    _conj = False
+    _neg = False
+    _id = 0
+    _empty_offset = 0
 
     if TYPE_CHECKING:
 
@@ -169,11 +175,12 @@ def fresh(array: Array, kind: dtype, on: device = CPU) -> Tensor:
     ``array`` must be dense and not shared with another tensor. On ``cuda`` a block of the device's allocator is
     taken for it; that may raise OutOfMemoryError.
     """
-    tensor: Tensor = _new(Tensor)
-    tensor._array, tensor.dtype = array, kind
+    tensor = _new(Tensor)
+    tensor._array, tensor.dtype, tensor._requires_grad = array, kind, False
+    tensor._storage = tensor._version_counter = tensor._node = None
     if on is not CPU:
         place(tensor, on)
-    return tensor
+    return tensor  # type: ignore[no-any-return]
 
 
 def place(tensor: Tensor, on: device) -> None:
@@ -216,8 +223,8 @@ def strided(storage: Storage, layout: Layout, kind: dtype) -> Array:
 
 def over(storage: Storage, layout: Layout, kind: dtype) -> Tensor:
     """A new tensor that reads ``storage`` by ``layout``, with a version counter of its own."""
-    tensor: Tensor = _new(Tensor)
-    tensor._array, tensor.dtype, tensor._storage = strided(storage, layout, kind), kind, storage
+    tensor = fresh(strided(storage, layout, kind), kind)
+    tensor._storage = storage
     if 0 in layout.sizes:
         tensor._empty_offset = layout.offset
     if storage.device is not CPU:
@@ -227,19 +234,14 @@ def over(storage: Storage, layout: Layout, kind: dtype) -> Tensor:
 
 def alias(source: Tensor, layout: Layout | None = None, kind: dtype | None = None) -> Tensor:
     """A tensor on ``source``'s storage that shares its version counter; autograd knows nothing of it yet."""
-    tensor: Tensor = _new(Tensor)
     storage = source.storage_
-    if layout is None:
-        tensor._array, tensor.dtype = source._array, source.dtype
-        if source._array.size == 0:
-            tensor._empty_offset = source.offset
-    else:
-        tensor.dtype = kind or source.dtype
-        tensor._array = strided(storage, layout, tensor.dtype)
-        if 0 in layout.sizes:
-            tensor._empty_offset = layout.offset
-    tensor._storage = storage
-    tensor._version_counter = source.version_counter
+    kind = kind or source.dtype
+    tensor: Tensor = _new(Tensor)
+    tensor._array = source._array if layout is None else strided(storage, layout, kind)
+    tensor.dtype, tensor._requires_grad, tensor._node = kind, False, None
+    tensor._storage, tensor._version_counter = storage, source.version_counter
+    if not tensor._array.size:
+        tensor._empty_offset = source.offset if layout is None else layout.offset
     if source.device is not CPU:
         tensor.device = source.device
     if source._conj or source._neg:

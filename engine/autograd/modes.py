@@ -11,13 +11,13 @@ class GradMode(threading.local):
     Attributes:
         enabled: ops on tensors that require grad make nodes (``torch.is_grad_enabled()``).
         inference: new tensors are inference tensors and nothing is tracked.
-        special: a count of active features that need the dispatcher's full path (autocast, modes, saved-tensor
-            hooks, anomaly mode); 0 lets small ops take the short one.
+
+    Features that need the dispatcher's full path (autocast, function modes, inference mode) count themselves with
+    ``journal.require_full``.
     """
 
     enabled: bool = True
     inference: bool = False
-    special: int = 0
 
 
 grad_mode = GradMode()

@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 _TEMPLATE = """
 def {name}({signature}):
-    if journal.emit is not None or grad_mode.special:
+    if journal.full:
         return stage_full(op, core, ({names}))
     return core({names})
 """
 _KERNEL = """
 def {name}({signature}):
     out = run({names})
-    if grad_mode.enabled and ({wants}):
+    if ({wants}) and grad_mode.enabled:
         stage_track(op, ({names}), out)
     return out
 """
 _INPLACE = """
 def {name}({signature}):
-    return stage_write(op, ({names}), grad_mode.enabled and ({wants}))
+    return stage_write(op, ({names}), ({wants}) and grad_mode.enabled)
 """
 _VIEW = """
 def {name}({signature}):
@@ -70,7 +70,7 @@ def _composite(op: Op) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if journal.emit is not None or grad_mode.special:
+        if journal.full:
             return full(op, functools.partial(function, **kwargs), args)
         return function(*args, **kwargs)
 
@@ -235,7 +235,7 @@ class Interceptors:
     """What stands before the engine while a mode is active: autocast, function modes, inference mode.
 
     Each is called as ``interceptor(op, call, *args)`` and calls ``call(*args)`` or does something else instead. The
-    first in the list is outermost. ``grad_mode.special`` counts the active features; it must be 0 when none is.
+    first in the list is outermost. Whoever adds one calls ``journal.require_full(+1)``, and ``(-1)`` when it goes.
     """
 
     before: list[Callable[..., Any]] = []

@@ -33,6 +33,8 @@ class Journal:
 
     emit: Callable[[Wire], object] | None = None
     keep_values: int = -1
+    special: int = 0  # how many active features need the dispatcher's full path
+    full: bool = False  # whether every op must take it: something records, or a feature is active
 
     def __init__(self) -> None:
         self.where: Callable[[], tuple[int, int, int, int, int, int]] = nowhere
@@ -40,15 +42,20 @@ class Journal:
 
     def start(self, emit: Callable[[Wire], object], keep_values: int = -1) -> None:
         """Send every event to ``emit`` from now on."""
-        self.keep_values, self.emit = keep_values, emit
+        self.keep_values, self.emit, self.full = keep_values, emit, True
         for watcher in self.watchers:
             watcher(True)
 
     def stop(self) -> None:
         """Record nothing more; the engine runs at full speed again."""
-        self.emit = None
+        self.emit, self.full = None, self.special > 0
         for watcher in self.watchers:
             watcher(False)
+
+    def require_full(self, change: int) -> None:
+        """Add ``change`` (+1 or -1) to the count of features that need the full path."""
+        self.special += change
+        self.full = self.emit is not None or self.special > 0
 
 
 def nowhere() -> tuple[int, int, int, int, int, int]:

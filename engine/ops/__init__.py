@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from stridescope.engine.dispatch.op import DECLARED, Op
 from stridescope.engine.dispatch.parser import Function
+from stridescope.engine.kernels import floating_errors
 from stridescope.engine.ops import (
     arithmetic,
     comparison,
@@ -20,6 +21,7 @@ from stridescope.engine.ops import (
 )
 from stridescope.engine.ops.attach import attach_methods, functions_of
 
+floating_errors.install()
 MODULES = (arithmetic, unary, comparison, reduce, views, copying, creation, matmul)
 OPS: tuple[Op, ...] = tuple(DECLARED)
 # Public functions by namespace: FUNCTIONS["torch"]["add"], FUNCTIONS["torch.nn.functional"]["relu"].

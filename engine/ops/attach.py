@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.parser import Function, is_number
 from stridescope.engine.events import journal
@@ -93,7 +92,7 @@ def operator(symbol: str, name: str, ops: dict[str, Op], reflected: bool) -> Cal
     def method(self: Tensor, other: Any) -> Any:
         if not (isinstance(other, Tensor) or is_number(other)):
             return NotImplemented
-        if core is None or journal.emit is not None or grad_mode.special:
+        if core is None or journal.full:
             return call(self, other)
         return core(self, other, 1) if extra else core(self, other)
 
