@@ -18,6 +18,7 @@ CHAIN = [
     "dtype",
     "layout",
     "device",
+    "warn",
     "devices",
     "kernels",
     "storage",
@@ -36,15 +37,16 @@ ALLOWED: dict[str, set[str]] = {
     "engine.explain": {"engine.events", "engine.recording", "engine.devices"},
     "resources": set(),
     "app": {"engine.events", "engine.layout", "engine.recording", "engine.explain", "engine.worker.protocol"}
+    | {"engine.worker.client"}
     | {"resources"},
 }
 """What each place may import besides itself; a module belongs to the longest name here that it begins with."""
 
 ALLOWED["engine.worker"] |= {"engine.recording"}
 ENGINE = {place for place in ALLOWED if place.startswith("engine.")}
-ALLOWED["engine.commands"] = ENGINE | {"engine.commands_replay"}
-ALLOWED["engine.commands_replay"] = ENGINE
-ALLOWED["app.cli"] = ALLOWED["app"] | {"app", "engine.commands", "engine.commands_replay"}
+COMMANDS = {f"engine.commands{part}" for part in ("", "_inspect", "_ops", "_replay", "_table")}
+ALLOWED.update({name: ENGINE | COMMANDS for name in COMMANDS})
+ALLOWED["app.cli"] = ALLOWED["app"] | {"app", *COMMANDS}
 
 QT = {"PySide6", "shiboken6", "pyqtgraph"}
 

@@ -396,7 +396,8 @@ class Batch:
             case "bool":
                 return map(bool, taken)
             case "float":
-                return iter(self.numbers[column.start : column.stop].view(np.float64).tolist())
+                floats: list[float] = self.numbers[column.start : column.stop].view(np.float64).tolist()
+                return floats
             case "bytes":
                 return [self._read(*value) if isinstance(value, list) else value for value in column.table or ()]
         if column.lengths is not None:

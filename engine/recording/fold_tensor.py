@@ -27,7 +27,7 @@ from stridescope.engine.recording.content import Content, written
 from stridescope.engine.recording.machine import Machine
 from stridescope.engine.recording.model import OpState, Span, StorageState, TensorState
 
-_SUMMARY_FIELDS = [field.name for field in dataclasses.fields(StorageSummarised)][1:]  # type: ignore[arg-type]
+_SUMMARY_FIELDS = [field.name for field in dataclasses.fields(StorageSummarised)][1:]
 
 
 def _op_began(machine: Machine, wire: Wire) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 import sqlite3
 
+from stridescope.engine.events import Wire
 from stridescope.engine.recording import keyframes
 from stridescope.engine.recording.batches import Batches, Recent
 from stridescope.engine.recording.machine import Machine
@@ -16,6 +17,7 @@ from stridescope.engine.recording.model import State
 from stridescope.engine.recording.state import advance
 
 _WAYPOINTS_APART = 128
+_WAYPOINTS_BEFORE = 256
 _WAYPOINTS = 32
 
 
@@ -49,19 +51,22 @@ class Seeker:
         while machine.step < step:
             first = self._firsts[index]
             wires = self._batches.wires(first)
-            self._advance(machine, wires, first, min(step, self._lasts[index]))
+            self._advance(machine, wires[machine.step + 1 - first : step + 1 - first], step)
             index += 1
             self._keep_keyframe(machine)
         self._machine = machine
         return machine.snapshot()
 
-    def _advance(self, machine: Machine, wires: list[tuple[object, ...]], first: int, last: int) -> None:
-        """Move on within one batch, leaving waypoints on the way."""
-        while machine.step < last:
-            stop = min(last, machine.step - machine.step % _WAYPOINTS_APART + _WAYPOINTS_APART)
-            advance(machine, wires[machine.step + 1 - first : stop + 1 - first])
-            if stop % _WAYPOINTS_APART == 0 and stop < last:
-                self._waypoints.keep(stop, machine.twin())
+    def _advance(self, machine: Machine, wires: list[Wire], step: int) -> None:
+        """Move on within one batch, leaving waypoints when ``step`` is near."""
+        while wires:
+            here = machine.step
+            far = step - _WAYPOINTS_BEFORE - here
+            count = min(len(wires), far if far > 0 else _WAYPOINTS_APART - here % _WAYPOINTS_APART)
+            advance(machine, wires[:count])
+            wires = wires[count:]
+            if far <= 0 and machine.step % _WAYPOINTS_APART == 0 and machine.step < step:
+                self._waypoints.keep(machine.step, machine.twin())
 
     def _nearest(self, step: int) -> Machine:
         """Return the known machine that is nearest before ``step``, free to be moved."""

@@ -28,7 +28,7 @@ from stridescope.engine.recording.state import advance
 from stridescope.engine.recording.store import INLINE, RecordingError
 
 FLUSH_SECONDS = 0.05
-BATCH = 2048
+BATCH = 1024
 
 
 class Blobs:
