@@ -198,9 +198,14 @@ class AllocatorStats:
 
     def flat(self) -> OrderedDict[str, int]:
         """The statistics as ``memory_stats`` gives them, sorted by key."""
-        found: dict[str, int] = {}
-        _flatten("", self.nested(), found)
-        return OrderedDict(sorted(found.items()))
+        return flatten(self.nested())
+
+
+def flatten(nested: dict[str, Any]) -> OrderedDict[str, int]:
+    """Nested statistics with one key a number, sorted; a pool's id is joined by an underscore."""
+    found: dict[str, int] = {}
+    _flatten("", nested, found)
+    return OrderedDict(sorted(found.items()))
 
 
 def _flatten(prefix: str, value: Any, found: dict[str, int]) -> None:

@@ -10,7 +10,7 @@ class DeviceOutOfMemory(Exception):
     """The device has no room for the request: cudaErrorMemoryAllocation."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class DeviceProperties:
     """What ``torch.cuda.get_device_properties`` tells."""
 
@@ -25,6 +25,13 @@ class DeviceProperties:
     L2_cache_size: int = 0
     is_integrated: int = 0
     is_multi_gpu_board: int = 0
+
+    def __repr__(self) -> str:
+        return (
+            f"_CudaDeviceProperties(name='{self.name}', major={self.major}, minor={self.minor}, "
+            f"total_memory={self.total_memory >> 20}MB, multi_processor_count={self.multi_processor_count}, "
+            f"L2_cache_size={self.L2_cache_size >> 20}MB)"
+        )
 
 
 class DeviceEvent(Protocol):

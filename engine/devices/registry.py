@@ -19,6 +19,7 @@ _POWERS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _choice: str | None = None
 _devices: list[SimulatedGPU] | None = None
 _settings: AllocatorSettings | None = None
+_seed: int | None = None
 
 
 def parse_size(text: str) -> int:
@@ -61,7 +62,24 @@ def cuda_devices() -> list[SimulatedGPU]:
     if _devices is None:
         size = _parse_choice(choice())
         _devices = [SimulatedGPU(size, settings=allocator_settings())] if size else []
+        if _seed is not None:
+            seed_all_devices(_seed)
     return _devices
+
+
+def seed_all_devices(seed: int) -> None:
+    """Seed the generators of all devices: now where they are made, else when they are."""
+    global _seed
+    _seed = seed
+    for found in _devices or ():
+        found.generator.manual_seed(seed)
+
+
+def device_count() -> int:
+    """How many cuda devices there are; makes none."""
+    if _devices is not None:
+        return len(_devices)
+    return 1 if _parse_choice(choice()) else 0
 
 
 def is_initialized() -> bool:
@@ -70,7 +88,7 @@ def is_initialized() -> bool:
 
 
 def current_device() -> SimulatedGPU:
-    """This thread's current cuda device; raises PyTorch's RuntimeError when there is none."""
+    """This thread's current cuda device; raises PyTorch's AssertionError when there is none."""
     return device_at(current_device_index())
 
 
@@ -78,7 +96,7 @@ def device_at(index: int) -> SimulatedGPU:
     """A cuda device by its index; raises PyTorch's errors for one that is not there."""
     devices = cuda_devices()
     if not devices:
-        raise RuntimeError("No CUDA GPUs are available")
+        raise AssertionError("Torch not compiled with CUDA enabled")
     if not 0 <= index < len(devices):
         raise RuntimeError(
             "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?"

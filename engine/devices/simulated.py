@@ -12,8 +12,10 @@ from stridescope.engine.devices.address_space import AddressSpace
 from stridescope.engine.devices.allocator_settings import AllocatorSettings
 from stridescope.engine.devices.caching_allocator import CachingAllocator
 from stridescope.engine.devices.clock import SimulatedClock, SimulatedEvent
+from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.devices.device import DeviceProperties
 from stridescope.engine.devices.gpu_models import DEFAULT_MODEL, GIB, GPUModel, gpu_model
+from stridescope.engine.devices.host_allocator import HostAllocator
 from stridescope.engine.devices.streams import current_stream
 from stridescope.engine.events import HostWaited, WorkQueued, journal
 
@@ -40,7 +42,10 @@ class SimulatedGPU:
         self.properties = _properties(self.model, size)
         self.memory = AddressSpace(size, index)
         self.clock = SimulatedClock()
-        self.allocator = CachingAllocator(self, settings or AllocatorSettings())
+        settings = settings or AllocatorSettings()
+        self.allocator = CachingAllocator(self, settings)
+        self.generator = CudaGenerator(self.properties)
+        self.host_allocator = HostAllocator(self, self.clock, settings)
 
     # What the allocator asks
 
