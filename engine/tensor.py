@@ -87,7 +87,10 @@ class Tensor:
     _requires_grad: bool  # True for a leaf that asks for gradients and for every tensor with a grad_fn
     _node: Any  # grad_fn
     # Set on the few tensors that need them; these are the defaults:
-    device = CPU
+    _plain = True  # on the CPU and without conjugate or negative bit: the shortest path is open
+    _device = CPU
+    _conj_bit = False
+    _neg_bit = False
     _base_tensor: Any = None
     _output_nr = 0
     _accumulator: Any = None  # weak reference to the leaf's AccumulateGrad node
@@ -97,14 +100,39 @@ class Tensor:
     _retains_grad = False
     _view_info: Any = None  # how this view was made, for rebasing its history after an in-place write
     _inference = False
-    _conj = False
-    _neg = False
     _id = 0
     _empty_offset = 0
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
+
+    @property
+    def device(self) -> device:
+        """Where the storage lives."""
+        return self._device
+
+    @device.setter
+    def device(self, on: device) -> None:
+        self._device, self._plain = on, on is CPU and not (self._conj_bit or self._neg_bit)
+
+    @property
+    def _conj(self) -> bool:
+        """Whether the values are read as their complex conjugates."""
+        return self._conj_bit
+
+    @_conj.setter
+    def _conj(self, bit: bool) -> None:
+        self._conj_bit, self._plain = bit, not (bit or self._neg_bit) and self._device is CPU
+
+    @property
+    def _neg(self) -> bool:
+        """Whether the values are read with their sign changed."""
+        return self._neg_bit
+
+    @_neg.setter
+    def _neg(self, bit: bool) -> None:
+        self._neg_bit, self._plain = bit, not (bit or self._conj_bit) and self._device is CPU
 
     @property
     def layout_(self) -> Layout:
@@ -242,9 +270,8 @@ def alias(source: Tensor, layout: Layout | None = None, kind: dtype | None = Non
     tensor._storage, tensor._version_counter = storage, source.version_counter
     if not tensor._array.size:
         tensor._empty_offset = source.offset if layout is None else layout.offset
-    if source.device is not CPU:
+    if not source._plain:
         tensor.device = source.device
-    if source._conj or source._neg:
         tensor._conj, tensor._neg = source._conj, source._neg
     return tensor
 

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from stridescope.engine.autograd.history import (
     check_inplace,
     mark_view,
@@ -19,10 +21,11 @@ from stridescope.engine.autograd.history import (
     rebase_history,
 )
 from stridescope.engine.autograd.modes import grad_mode
-from stridescope.engine.autograd.node import gradient_edge, set_history
+from stridescope.engine.autograd.node import NO_EDGE, accumulator, gradient_edge, meta_of, set_history
+from stridescope.engine.dispatch.run import NUMBERS, Pointwise
 from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
-from stridescope.engine.dtype import dtype
-from stridescope.engine.events import KeysChosen, OpBegan, OpEnded, OpFailed, journal
+from stridescope.engine.dtype import FLOAT, dtype
+from stridescope.engine.events import GradFnSet, KeysChosen, OpBegan, OpEnded, OpFailed, journal
 from stridescope.engine.layout import Layout
 from stridescope.engine.tensor import Tensor, alias, bump_version, tensor_id
 
@@ -42,6 +45,62 @@ def {name}({signature}):
         stage_track(op, ({names}), out)
     return out
 """
+# Pointwise ops of like operands on the CPU: NumPy's result is PyTorch's when its strides are those of the operands.
+_UNARY = """
+def {name}({signature}):
+    kind = self.dtype
+    if kind in quick and self._plain:
+        a = self._array
+        r = ufunc(a)
+        if r.__class__ is not ndarray:
+            r = asarray(r)
+        if r.strides == a.strides:
+            out = new(Tensor)
+            out._array = r
+            out.dtype = kind
+            out._storage = out._version_counter = out._node = None
+            out._requires_grad = False
+        else:
+            out = run({names})
+    else:
+        out = run({names})
+    if ({wants}) and grad_mode.enabled:
+        stage_track(op, ({names}), out)
+    return out
+"""
+_BINARY = """
+def {name}({signature}):
+    kind = self.dtype
+    r = None
+    if kind in quick and self._plain{plain_rest}:
+        a = self._array
+        if isinstance({second}, Tensor):
+            if {second}.dtype is kind and {second}._plain:
+                b = {second}._array
+                if a.strides == b.strides:
+                    try:
+                        r = ufunc(a, b)
+                    except ValueError:
+                        pass
+        elif {second}.__class__ in numbers[kind]:
+            r = ufunc(a, {second})
+    if r is not None:
+        if r.__class__ is not ndarray:
+            r = asarray(r)
+        if r.strides == a.strides and r.dtype is a.dtype:
+            out = new(Tensor)
+            out._array = r
+            out.dtype = kind
+            out._storage = out._version_counter = out._node = None
+            out._requires_grad = False
+        else:
+            out = run({names})
+    else:
+        out = run({names})
+    if ({wants}) and grad_mode.enabled:
+        stage_track(op, ({names}), out)
+    return out
+"""
 _INPLACE = """
 def {name}({signature}):
     return stage_write(op, ({names}), ({wants}) and grad_mode.enabled)
@@ -57,6 +116,8 @@ def build(op: Op) -> Callable[..., Any]:
     if op.composite is not None:
         return _composite(op)
     template = _VIEW if op.view else _INPLACE if op.schema.writes else _KERNEL
+    if template is _KERNEL and isinstance(op.run, Pointwise) and op.run.ufunc is not None:
+        template = _UNARY if op.run.operands(len(op.schema.arguments)) == 1 else _BINARY
     core = _compiled(template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": view})
     call = _compiled(_TEMPLATE, op, {"core": core, "stage_full": full})
     call.__doc__ = op.doc
@@ -82,9 +143,20 @@ def _compiled(template: str, op: Op, names: dict[str, Any]) -> Any:
     symbol = "op_" + re.sub(r"\W", "_", op.qualified)
     passed = "".join(f"{_safe(a.name)}, " for a in schema.arguments)
     defaults = {f"d_{a.name}": a.default for a in schema.arguments if a.default is not REQUIRED}
-    source = template.format(name=symbol, signature=_signature(schema), names=passed, wants=_wants(op))
+    rest = "".join(f" and {_safe(a.name)} == {a.default}" for a in schema.arguments[2:])
+    source = template.format(
+        name=symbol,
+        signature=_signature(schema),
+        names=passed,
+        wants=_wants(op),
+        plain_rest=rest,
+        second=_safe(schema.arguments[1].name) if len(schema.arguments) > 1 else "",
+    )
     scope = {**names, **defaults, "op": op, "journal": journal, "grad_mode": grad_mode, "Tensor": Tensor}
     scope["any_wants"] = any_wants
+    if isinstance(op.run, Pointwise):
+        scope |= {"ufunc": op.run.ufunc, "quick": op.run.quick, "numbers": NUMBERS, "new": object.__new__,
+                  "ndarray": np.ndarray, "asarray": np.asarray}  # fmt: skip
     exec(compile(source, f"<op {op.qualified}>", "exec"), scope)
     return scope[symbol]
 
@@ -136,12 +208,24 @@ def any_wants(tensors: Any) -> bool:
 
 def track(op: Op, args: tuple[Any, ...], out: Any) -> None:
     """Make the node of a call whose inputs require grad, and hand it the results."""
-    results = out if isinstance(out, (tuple, list)) else (out,)
+    if isinstance(out, Tensor):
+        if op.differentiable_outputs is None and out.dtype.category >= FLOAT:
+            _track_one(op, args, out)
+            return
+        out = (out,)
+    results = tuple(out)
     carriers = _carriers(op, results)
-    if not carriers:
-        return
-    node = make_node(op, args, results)
-    set_history(node, carriers)
+    if carriers:
+        set_history(make_node(op, args, results), carriers)
+
+
+def _track_one(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
+    """The common case, without detours: one result, and one edge per differentiable argument."""
+    node = make_node(op, args, (out,))
+    node.outputs.append(meta_of(out))
+    out._node, out._requires_grad = node, True
+    if (emit := journal.emit) is not None:
+        emit((GradFnSet.code, tensor_id(out), node.id, 0))
 
 
 def _carriers(op: Op, results: Any) -> list[Tensor]:
@@ -151,36 +235,38 @@ def _carriers(op: Op, results: Any) -> list[Tensor]:
     return [r for r in results if r.dtype.is_floating_point or r.dtype.is_complex]
 
 
-def make_node(op: Op, args: tuple[Any, ...], results: Any) -> Any:
+def make_node(op: Op, args: tuple[Any, ...], results: tuple[Any, ...]) -> Any:
     """The node with its edges and what it saves."""
     derivative = op.derivative
-    assert derivative is not None
-    values = dict(zip((a.name for a in op.schema.arguments), args, strict=False))
     edges: list[Any] = []
     needed: list[bool] = []
-    lengths: dict[str, int] = {}
-    for name in derivative.inputs:
-        value = values[name]
-        if isinstance(value, (list, tuple)):
-            own = [gradient_edge(item) for item in value]
-            lengths[name] = len(own)
-            edges.extend(own)
-            needed.append(any(edge[0] is not None for edge in own))
-        else:
-            edge = gradient_edge(value)
-            edges.append(edge)
-            needed.append(edge[0] is not None)
-    node = derivative.node_type(tuple(edges))
-    if lengths:
-        node.__dict__["_listed"] = lengths
-    values["result"] = results[0] if len(results) == 1 else results
-    for number, result in enumerate(results):
-        values[f"result{number}"] = result
-    for name, result in zip(op.schema.return_names, results, strict=False):
-        if name:
-            values[name] = result
-    node.save(values, tuple(needed))
+    lengths: dict[int, int] | None = None
+    for index in derivative.indices:  # type: ignore[union-attr]
+        value = args[index]
+        if isinstance(value, Tensor):
+            if value._requires_grad:
+                source = value._node
+                edges.append((accumulator(value), 0) if source is None else (source, value._output_nr))
+                needed.append(True)
+                continue
+        elif isinstance(value, (list, tuple)):
+            lengths = lengths or {}
+            _list_edges(value, edges, needed, lengths)
+            continue
+        edges.append(NO_EDGE)
+        needed.append(False)
+    node = derivative.node_type(tuple(edges))  # type: ignore[union-attr]
+    node.save(args, results, tuple(needed))
+    node.lengths = lengths
     return node
+
+
+def _list_edges(tensors: Any, edges: list[Any], needed: list[bool], lengths: dict[int, int]) -> None:
+    """The edges of a Tensor[] argument: one per tensor."""
+    own = [gradient_edge(item) for item in tensors]
+    lengths[len(needed)] = len(own)
+    edges.extend(own)
+    needed.append(any(edge[0] is not None for edge in own))
 
 
 def write(op: Op, args: tuple[Any, ...], wanted: bool) -> Tensor:

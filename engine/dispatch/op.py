@@ -12,7 +12,8 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from stridescope.engine.autograd.node import FACETS, INCOMING, Derivative, Formula
+from stridescope.engine.autograd.formula import FACETS, INCOMING, Derivative, Formula
+from stridescope.engine.dispatch.return_types import with_names
 from stridescope.engine.dispatch.schema import Schema, parse
 
 Sample = tuple[Any, ...]
@@ -102,8 +103,8 @@ def define(
         schema=parsed,
         doc=doc,
         view=view,
-        run=run,
-        composite=composite,
+        run=run and with_names(parsed, run),
+        composite=composite and with_names(parsed, composite),
         derivative=_derivative(parsed, node, grads or {}),
         samples=tuple(samples),
         method=method if method is not None else parsed.arguments[:1] and parsed.arguments[0].name == "self",
@@ -169,7 +170,8 @@ def _derivative(schema: Schema, node: str | None, grads: Mapping[str, Callable[.
     formulas = tuple(Formula.of(names, formula) for names, formula in grads.items())
     listed = {name for formula in formulas for name in formula.inputs}
     inputs = tuple(a.name for a in schema.arguments if a.name in listed)
-    return Derivative(node or node_name(schema.name), inputs, formulas)
+    arguments = tuple(a.name for a in schema.arguments)
+    return Derivative(node or node_name(schema.name), inputs, formulas, arguments, schema.return_names)
 
 
 def node_name(name: str) -> str:

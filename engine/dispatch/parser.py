@@ -307,6 +307,7 @@ class Function:
         self.method = method
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the first overload that fits."""
         if not kwargs:
             plan = self.plans.get(tuple(map(type, args)))
             if plan is not None:

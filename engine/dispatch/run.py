@@ -14,7 +14,7 @@ import numpy as np
 
 from stridescope.engine.device import CPU, device
 from stridescope.engine.dispatch.promote import common
-from stridescope.engine.dtype import FROM_NUMPY, bool_, can_cast, dtype, scalar_name
+from stridescope.engine.dtype import FROM_NUMPY, bool_, can_cast, dtype, float32, float64, int64, scalar_name
 from stridescope.engine.layout import (
     broadcast_shapes,
     contiguous_strides,
@@ -28,6 +28,13 @@ from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, canonical, dense, fresh
 
 Run = Callable[..., Any]
+FLOATS = frozenset({float32, float64})
+# The Python numbers that leave an operand of this dtype as it is.
+NUMBERS: dict[dtype, frozenset[type]] = {
+    float32: frozenset({float, int}),
+    float64: frozenset({float, int}),
+    int64: frozenset({int}),
+}
 
 
 def one_device(operands: Sequence[Any]) -> device:
@@ -82,8 +89,7 @@ def cast(array: Array, kind: dtype) -> Array:
     """``array`` converted as PyTorch's copy kernel converts (complex to real drops the imaginary part)."""
     if array.dtype.kind == "c" and not kind.is_complex:
         array = array.real if kind is not bool_ else array != 0
-    with np.errstate(all="ignore"):
-        return array.astype(kind.np)
+    return array.astype(kind.np)
 
 
 def output_strides(shape: tuple[int, ...], arrays: Sequence[Any]) -> tuple[int, ...]:
@@ -147,6 +153,8 @@ class Pointwise:
         gives: the dtype of the result when it is not the computed one (``bool`` for comparisons).
         through: float16 and bfloat16 are computed in float32 and rounded once, as PyTorch's CPU kernels do it.
         count: how many of the leading arguments are operands; the rest are passed to the function as they are.
+        quick: the ufunc that does the same when the rest have their defaults (by default ``function`` itself where
+            it is a ufunc whose result has the operands' dtype); it opens the shortest path of a call.
     """
 
     def __init__(
@@ -157,10 +165,19 @@ class Pointwise:
         gives: dtype | None = None,
         through: bool = False,
         count: int | None = None,
+        quick: Callable[..., Any] | None = None,
     ) -> None:
         self.function, self.to_float, self.gives, self.through, self.count = function, to_float, gives, through, count
+        plain = isinstance(function, np.ufunc) and gives is None and function.nout == 1
+        self.ufunc = quick or (function if plain else None)
+        self.quick = FLOATS if to_float else FLOATS | {int64}
+
+    def operands(self, arguments: int) -> int:
+        """How many operands a call with this many arguments has."""
+        return arguments if self.count is None else self.count
 
     def __call__(self, *args: Any) -> Tensor:
+        """Compute the result of these operands and other arguments."""
         count = self.count
         operands, rest = (args, ()) if count is None else (args[:count], args[count:])
         kind = common(operands, self.to_float)
@@ -176,8 +193,7 @@ class Pointwise:
         small = self.through and kind.itemsize == 2
         inputs = [a.astype(np.float32) for a in arrays] if small else arrays
         try:
-            with np.errstate(all="ignore"):
-                array = np.asarray(self.function(*inputs, *rest))
+            array = np.asarray(self.function(*inputs, *rest))
         except ValueError:
             broadcast_shapes(*(np.shape(a) for a in arrays))
             raise
@@ -195,9 +211,10 @@ def pointwise(
     gives: dtype | None = None,
     through: bool = False,
     count: int | None = None,
+    quick: Callable[..., Any] | None = None,
 ) -> Pointwise:
     """The backend part of an elementwise op; see :class:`Pointwise`."""
-    return Pointwise(function, to_float=to_float, gives=gives, through=through, count=count)
+    return Pointwise(function, to_float=to_float, gives=gives, through=through, count=count, quick=quick)
 
 
 class Kernel:
@@ -211,10 +228,10 @@ class Kernel:
         self.function, self.keep_strides = function, keep_strides
 
     def __call__(self, *args: Any) -> Any:
+        """Compute the result; tensors among the arguments reach the function as arrays."""
         where = one_device(flattened(args))
         inputs = [_as_arrays(a) for a in args]
-        with np.errstate(all="ignore"):
-            result = self.function(*inputs)
+        result = self.function(*inputs)
         if isinstance(result, (tuple, list)):
             return tuple(self._wrapped(r, where, inputs) for r in result)
         return self._wrapped(result, where, inputs)
@@ -275,5 +292,4 @@ def store(target: Tensor, result: Tensor) -> None:
             f"output with shape {list(target._array.shape)} doesn't match the broadcast shape "
             f"{list(result._array.shape)}"
         )
-    with np.errstate(all="ignore"):
-        np.copyto(target._array, result._array, casting="unsafe")
+    np.copyto(target._array, result._array, casting="unsafe")

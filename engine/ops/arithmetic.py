@@ -47,7 +47,7 @@ def _sub(a: Any, b: Any, alpha: Any) -> Any:
 add = define(
     "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     doc="Adds other, times alpha, to self.",
-    run=pointwise(_add, count=2),
+    run=pointwise(_add, count=2, quick=np.add),
     grads={
         "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
         "other": lambda grad, other_scalar_type, alpha: real_if(other_scalar_type, scaled(grad, conj(alpha))),
@@ -59,7 +59,7 @@ add = define(
 sub = define(
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     doc="Subtracts other, times alpha, from self.",
-    run=pointwise(_sub, count=2),
+    run=pointwise(_sub, count=2, quick=np.subtract),
     grads={
         "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
         "other": lambda grad, other_scalar_type, alpha: real_if(other_scalar_type, scaled(-grad, conj(alpha))),

@@ -1,0 +1,256 @@
+"""Derivative formulas as data, and the nodes that run them.
+
+A declaration gives each differentiable argument a function; the names of its parameters say what it asks for. From
+that follows what a node saves, which attributes (``_saved_self``…) it has, and how it is run.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from stridescope.engine.autograd.node import Gradients, Node
+from stridescope.engine.autograd.saved import FREED, SavedVariable, record_saved
+from stridescope.engine.events import SavedFreed, journal
+from stridescope.engine.tensor import Tensor
+
+# What a formula's parameter may ask of a tensor argument, beside the tensor itself: suffix -> getter.
+FACETS: dict[str, Callable[[Tensor], Any]] = {
+    "_sym_sizes": lambda t: t._array.shape,
+    "_sym_strides": lambda t: t.strides,
+    "_sym_storage_offset": lambda t: t.offset,
+    "_sym_numel": lambda t: t._array.size,
+    "_scalar_type": lambda t: t.dtype,
+    "_device": lambda t: t.device,
+    "_dim": lambda t: t._array.ndim,
+}
+INCOMING = frozenset({"grad", "grads", "needs"})
+
+
+class Formula(NamedTuple):
+    """One derivative of an op: the arguments it is for, the function, and the values it asks for by name.
+
+    ``wants`` are the function's parameter names: ``grad`` (the gradient of the first output), ``grads`` (of all),
+    ``needs`` (which of ``inputs`` want a gradient), ``result``, ``result0``, ``result1``…, an argument's name, or an
+    argument's name with a facet such as ``self_sym_sizes``.
+    """
+
+    inputs: tuple[str, ...]
+    function: Callable[..., Any]
+    wants: tuple[str, ...]
+
+    @classmethod
+    def of(cls, names: str, function: Callable[..., Any]) -> Formula:
+        """Read a declaration's entry ``"self": lambda grad, other: …``; several names are divided by commas."""
+        return cls(tuple(n.strip() for n in names.split(",")), function, tuple(inspect.signature(function).parameters))
+
+
+class Keep(NamedTuple):
+    """One thing a node saves: its name, and where the call has it (an argument's or result's position)."""
+
+    name: str
+    of_result: bool
+    index: int  # -1: all results
+    facet: Callable[[Any], Any] | None
+
+
+class Step(NamedTuple):
+    """One formula as a plan runs it: the positions among the inputs it fills, and ``run(node, grads, saved)``."""
+
+    positions: tuple[int, ...]
+    run: Callable[[Any, Gradients, dict[str, Any]], Any]
+
+
+class Plan(NamedTuple):
+    """What a call does whose inputs need these gradients: what it keeps, and the formulas it will run."""
+
+    needed: tuple[bool, ...]
+    keeps: tuple[Keep, ...]
+    steps: tuple[Step, ...]
+
+
+class Derivative:
+    """All formulas of an op; made once per op.
+
+    Attributes:
+        name: the node's class name.
+        inputs: the names of the differentiable arguments, in order.
+        node_type: the class of its nodes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: tuple[str, ...],
+        formulas: tuple[Formula, ...],
+        arguments: tuple[str, ...],
+        returns: tuple[str, ...],
+    ) -> None:
+        self.name, self.inputs, self.formulas = name, inputs, formulas
+        self.arguments, self.returns = arguments, returns
+        self.indices = tuple(arguments.index(name) for name in inputs)
+        self.node_type: type[OpNode] = type(name, (OpNode,), {"derivative": self, "__slots__": ()})
+        self.node_type.__module__ = "torch.autograd"
+        used = [want for formula in formulas for want in set(formula.wants) - INCOMING]
+        self.guarded = {want for want in used if used.count(want) == 1} if len(formulas) > 1 else set()
+        self.plans: dict[tuple[bool, ...], Plan] = {}
+
+    def plan(self, needed: tuple[bool, ...]) -> Plan:
+        """The plan for inputs of which these need a gradient.
+
+        A value used by one formula only is saved when that formula is needed; one used by several always is.
+        """
+        plan = self.plans.get(needed)
+        if plan is None:
+            plan = self.plans[needed] = self._planned(needed)
+        return plan
+
+    def _planned(self, needed: tuple[bool, ...]) -> Plan:
+        wanted = {name for name, need in zip(self.inputs, needed, strict=True) if need}
+        active = [f for f in self.formulas if wanted.intersection(f.inputs)]
+        active_wants = {want for f in active for want in f.wants}
+        asked = [w for f in self.formulas for w in f.wants if w not in INCOMING]
+        kept = dict.fromkeys(w for w in asked if w in active_wants or w not in self.guarded)
+        return Plan(needed, tuple(self.keep(n) for n in kept), tuple(self._step(f, needed) for f in active))
+
+    def keep(self, name: str) -> Keep:
+        """Where a call has what a formula calls ``name``; raises KeyError when nothing is called so."""
+        if name in self.arguments:
+            return Keep(name, False, self.arguments.index(name), None)
+        if name in self.returns:
+            return Keep(name, True, self.returns.index(name), None)
+        if name == "result":
+            return Keep(name, True, 0 if len(self.returns) == 1 else -1, None)
+        if name.startswith("result") and name[6:].isdigit():
+            return Keep(name, True, int(name[6:]), None)
+        for suffix, facet in FACETS.items():
+            if name.endswith(suffix):
+                whole = self.keep(name[: -len(suffix)])
+                return whole._replace(name=name, facet=_over_lists(facet))
+        raise KeyError(f"{self.name}: a formula asks for {name}, which is neither an argument nor a result")
+
+    def _step(self, formula: Formula, needed: tuple[bool, ...]) -> Step:
+        positions = tuple(self.inputs.index(n) for n in formula.inputs)
+        needs = tuple(needed[p] for p in positions)
+        sources = {"grad": "grads[0]", "grads": "grads", "needs": "needs"}
+        parts = [sources.get(want) or f"unpacked(saved[{want!r}], node)" for want in formula.wants]
+        source = f"lambda node, grads, saved: formula({', '.join(parts)})"
+        scope = {"formula": formula.function, "needs": needs, "unpacked": unpacked}
+        return Step(positions, eval(source, scope))
+
+
+def _over_lists(facet: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The facet of a tensor, or of each tensor in a list; None stays None."""
+
+    def of(value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [facet(item) for item in value]
+        return facet(value) if isinstance(value, Tensor) else None
+
+    return of
+
+
+def unpacked(kept: Any, node: Any) -> Any:
+    """A saved value for a formula; raises RuntimeError when the tensor was overwritten since."""
+    if kept.__class__ is SavedVariable:
+        return kept.unpack(node)
+    if kept.__class__ is list:
+        return [unpacked(item, node) for item in kept]
+    return kept
+
+
+class OpNode(Node):
+    """The node of a declared op."""
+
+    __slots__ = ("lengths", "plan", "saved")
+    derivative: Derivative
+    saved: dict[str, Any] | None
+
+    def save(self, args: tuple[Any, ...], results: tuple[Any, ...], needed: tuple[bool, ...]) -> None:
+        """Keep what the needed formulas ask for."""
+        plan = self.plan = self.derivative.plan(needed)
+        self.lengths: dict[int, int] | None = None
+        saved: dict[str, Any] = {}
+        for name, of_result, index, facet in plan.keeps:
+            source = results if of_result else args
+            value = source[index] if index >= 0 else list(results)
+            saved[name] = self._kept(name, value, of_result) if facet is None else facet(value)
+        self.saved = saved
+
+    def _kept(self, name: str, value: Any, is_output: bool) -> Any:
+        if isinstance(value, Tensor):
+            if journal.emit is not None:
+                record_saved(self, name, value, value.version_counter.value, is_output)
+            return SavedVariable(value, is_output)
+        if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
+            return [self._kept(name, item, is_output) for item in value]
+        return value
+
+    def value(self, name: str) -> Any:
+        """A saved value by the formula's name for it; raises RuntimeError when it was freed or overwritten."""
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        return unpacked(self.saved[name], self)
+
+    def apply(self, gradients: Gradients) -> Gradients:
+        """Run the needed formulas; undefined gradients of all outputs give undefined results."""
+        saved = self.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        if not any(g is not None for g in gradients):
+            return (None,) * len(self.edges)
+        found: list[Any] = [None] * len(self.plan.needed)
+        for positions, run in self.plan.steps:
+            result = run(self, gradients, saved)
+            if len(positions) == 1:
+                found[positions[0]] = result
+            else:
+                for position, value in zip(positions, result, strict=True):
+                    found[position] = value
+        return tuple(found) if self.lengths is None else self._opened(found)
+
+    def _opened(self, found: list[Any]) -> Gradients:
+        """One gradient per edge: a Tensor[] argument has as many edges as tensors."""
+        opened: list[Any] = []
+        for position, value in enumerate(found):
+            length = (self.lengths or {}).get(position)
+            if length is None:
+                opened.append(value)
+            else:
+                opened.extend([None] * length if value is None else value)
+        return tuple(opened)
+
+    def release(self) -> None:
+        """Free what was saved for backward."""
+        saved, self.saved = self.saved, None
+        if saved is None:
+            return
+        for kept in saved.values():
+            for item in kept if isinstance(kept, list) else (kept,):
+                if isinstance(item, SavedVariable):
+                    item.release()
+        if self._id and (emit := journal.emit) is not None:
+            emit((SavedFreed.code, self._id))
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_saved_"):
+            return self._saved_attribute(attribute[len("_saved_") :])
+        if attribute.startswith("_raw_saved_"):
+            saved = object.__getattribute__(self, "saved")
+            if saved is not None and attribute[len("_raw_saved_") :] in saved:
+                return saved[attribute[len("_raw_saved_") :]]
+        raise AttributeError(f"'{self.name()}' object has no attribute '{attribute}'")
+
+    def _saved_attribute(self, name: str) -> Any:
+        if self.saved is not None and name not in self.saved:
+            raise AttributeError(f"'{self.name()}' object has no attribute '_saved_{name}'")
+        value = self.value(name)
+        return tuple(value) if isinstance(value, list) else value
+
+    def __dir__(self) -> list[str]:
+        saved = self.saved or {}
+        fields = [f"_saved_{n}" for n in saved] + [
+            f"_raw_saved_{n}" for n in saved if isinstance(saved[n], SavedVariable)
+        ]
+        return sorted({*object.__dir__(self), *fields})
