@@ -15,7 +15,7 @@ class Belongs:
     """Says of a code's file whether it is the user's."""
 
     def __init__(self, program: str, folder: str) -> None:
-        self._program = program
+        self._program, self._starters = program, _files_running()
         self._folder = os.path.realpath(folder) + os.sep
         paths = sysconfig.get_paths()
         roots = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -25,7 +25,7 @@ class Belongs:
         """Say whether a file is the user's; code that stands in no file is not."""
         if path == self._program:
             return True
-        if path.startswith("<") or is_ours(path):
+        if path.startswith("<") or is_ours(path) or path in self._starters:
             return False
         real = os.path.realpath(path)
         return self._is_beside(real) or not (self._is_library(real) or real.startswith(sys.base_prefix + os.sep))
@@ -37,3 +37,12 @@ class Belongs:
 
     def _is_library(self, real: str) -> bool:
         return real.startswith(self._libraries) or any(name in real.split(os.sep) for name in LIBRARIES)
+
+
+def _files_running() -> set[str]:
+    """Return the files of all calls that run now: what started the program, down to ``bin/stridescope``."""
+    frame, files = sys._getframe(), set()
+    while frame is not None:
+        files.add(frame.f_code.co_filename)
+        frame = frame.f_back  # type: ignore[assignment]
+    return files
