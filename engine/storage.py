@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.device import CPU, device
+from stridescope.engine.devices.registry import device_at
+from stridescope.engine.devices.streams import current_stream
 from stridescope.engine.events import StorageFreed, StorageMade, journal
 
 Array = np.ndarray[Any, Any]
@@ -46,7 +48,7 @@ class Storage:
         device: where it lives.
     """
 
-    __slots__ = ("__weakref__", "_address", "_id", "_raw", "block", "device", "nbytes", "owner", "resizable")
+    __slots__ = ("__weakref__", "_address", "_id", "_raw", "block", "device", "nbytes", "owner", "resizable", "told")
 
     def __init__(self, owner: Array, on: device = CPU, block: Any = None) -> None:
         self.owner, self.device, self.block = owner, on, block
@@ -55,6 +57,7 @@ class Storage:
         self._address = 0 if block is None else block.address
         self._id = 0
         self.resizable = True
+        self.told = False  # whether the recording knows what it holds
 
     @property
     def raw(self) -> Array:
@@ -95,15 +98,30 @@ class Storage:
 
 
 class CudaStorage(Storage):
-    """A storage that holds a block of a caching allocator and gives it back when it dies."""
+    """A storage that holds a block of a caching allocator and gives it back when it dies.
 
-    __slots__ = ()
+    Making one may raise OutOfMemoryError. A storage of no bytes holds no block.
+    """
+
+    __slots__ = ("allocator",)
+
+    def __init__(self, owner: Array, on: device) -> None:
+        index = 0 if on.index is None else on.index
+        self.block = None
+        self.allocator = device_at(index).allocator
+        self._id = next(_ids)
+        block = self.allocator.malloc(owner.nbytes, current_stream(index), self._id) if owner.nbytes else None
+        number = self._id
+        super().__init__(owner, on, block)
+        self._id = number
+        if (emit := journal.emit) is not None:
+            emit((StorageMade.code, number, self.nbytes, str(on), self.address))
 
     def __del__(self) -> None:
         _storage_freed(self)
         block, self.block = self.block, None
         if block is not None:
-            block.release()
+            self.allocator.free(block)
 
 
 def flat_bytes(array: Array) -> Array:

@@ -27,7 +27,7 @@ from stridescope.engine.events import (
     journal,
 )
 from stridescope.engine.layout import Layout, contiguous_strides
-from stridescope.engine.storage import Array, Storage, Version, flat_bytes
+from stridescope.engine.storage import Array, CudaStorage, Storage, Version, flat_bytes
 
 _ids = itertools.count(1)
 _new = object.__new__
@@ -212,16 +212,14 @@ def fresh(array: Array, kind: dtype, on: device = CPU) -> Tensor:
 
 
 def place(tensor: Tensor, on: device) -> None:
-    """Give a new tensor memory on another device than the CPU; :mod:`stridescope.engine.dispatch` installs it."""
-    _Placing.place(tensor, on)
-
-
-class _Placing:
-    """Set by the device layer: how a tensor that was just computed gets its block."""
-
-    @staticmethod
-    def place(tensor: Tensor, on: device) -> None:
-        raise RuntimeError(f"no device {on} is installed")
+    """Give a new tensor memory on another device than the CPU; raises OutOfMemoryError when there is none left."""
+    if on.type == "meta":
+        tensor._storage = Storage(tensor._array, on)
+    elif on.type == "cuda":
+        tensor._storage = CudaStorage(tensor._array, on)
+    else:
+        raise RuntimeError(f"Stridescope has no {on.type} device: use cpu, cuda or meta")
+    tensor.device = on
 
 
 def dense(array: Array) -> Array:
@@ -295,7 +293,6 @@ def announce(tensor: Tensor) -> None:
     if emit is None:
         return
     storage = tensor.storage_
-    known = storage.announced
     sid = storage.announce()
     counter = tensor.version_counter
     if not counter.id:
@@ -306,12 +303,13 @@ def announce(tensor: Tensor) -> None:
     emit((TensorMade.code, tensor._id, sid, *layout, kind, base, counter.id, tensor._requires_grad))
     if counter.value:
         emit((VersionBumped.code, counter.id, counter.value))
-    if not known:
+    if not storage.told:
         record_values(storage, tensor.dtype)
 
 
 def record_values(storage: Storage, kind: dtype) -> None:
     """Tell the recording what the storage holds now, as far as it keeps values."""
+    storage.told = True
     emit = journal.emit
     if emit is None or journal.keep_values < 0:
         return
