@@ -12,12 +12,17 @@ from stridescope.engine.ops import attributes, indexing, printing
 from stridescope.engine.tensor import Tensor
 
 
+# Namespaces whose functions lack the prefix that their schemas have: linalg_svd is torch.linalg.svd.
+PREFIXES = {"torch.linalg": "linalg_", "torch.fft": "fft_", "torch.special": "special_"}
+
+
 def functions_of(ops: Iterable[Op]) -> dict[str, dict[str, Function]]:
     """Group the ops by namespace and name; the order of overloads is that of their declarations."""
     grouped: dict[str, dict[str, list[Op]]] = {}
     for op in ops:
         if op.function:
-            grouped.setdefault(op.namespace, {}).setdefault(op.name, []).append(op)
+            name = op.name.removeprefix(PREFIXES.get(op.namespace, ""))
+            grouped.setdefault(op.namespace, {}).setdefault(name, []).append(op)
     return {
         namespace: {name: Function(name, overloads, method=False) for name, overloads in names.items()}
         for namespace, names in grouped.items()
