@@ -241,7 +241,9 @@ def history(recording: Recording, step: int, asked: str) -> Iterator[Row]:
     """Return the events that touch something: a tensor's name or id, or ``storage:ID`` or ``node:ID``."""
     kind, _, text = asked.rpartition(":")
     if kind not in ("", "tensor", "storage", "node", "frame"):
-        raise BadRequest(f"'{kind}' has no history: write history:ID, history:NAME, history:storage:ID or history:node:ID")
+        raise BadRequest(
+            f"'{kind}' has no history: write history:ID, history:NAME, history:storage:ID or history:node:ID"
+        )
     id = int(text) if text.isdecimal() else _tensor_named(recording.state(step), text)
     found = [at for at in recording.history(kind or "tensor", id) if at <= step]
     if not found:
@@ -254,4 +256,3 @@ def _tensor_named(state: State, name: str) -> int:
         if name in tensor.names:
             return tensor.id
     raise BadRequest(f"no tensor is called '{name}' at step {state.step}")
-
