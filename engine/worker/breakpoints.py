@@ -7,11 +7,12 @@ the recording, when it is armed, and follows the events from there.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stridescope.engine import events
 from stridescope.engine.events import Event, Wire
+from stridescope.engine.layout import is_contiguous
 from stridescope.engine.worker.protocol import Breakpoint
 
 if TYPE_CHECKING:
@@ -85,18 +86,6 @@ def _on(*kinds: type[Event]) -> Callable[[Breakpoint, StateNow], Test]:
     """Return a predicate that is true for every event of some kinds."""
     codes = frozenset(kind.code for kind in kinds)
     return lambda breakpoint, state: lambda wire: wire[0] in codes
-
-
-def is_contiguous(sizes: Iterable[int], strides: Iterable[int]) -> bool:
-    """Say whether sizes and strides describe elements that lie one after the other."""
-    expected = 1
-    for size, stride in reversed(list(zip(sizes, strides, strict=True))):
-        if size == 0:
-            return True
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True
 
 
 def _noncontiguous(breakpoint: Breakpoint, state: StateNow) -> Test:

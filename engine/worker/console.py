@@ -13,8 +13,9 @@ from typing import Any
 
 from stridescope.engine.events import FrameEntered, FrameLeft, journal
 from stridescope.engine.worker import tracebacks
+from stridescope.engine.worker.frame_locals import locals_of, write_back
 from stridescope.engine.worker.positions import Where, span_at
-from stridescope.engine.worker.tracer import SNAPSHOT, Tracer, emit
+from stridescope.engine.worker.tracer import Tracer, emit
 
 CONSOLE = "<console>"  # the file name of what is typed
 MOST = 20_000  # characters of an answer
@@ -58,8 +59,7 @@ class Console:
     def _keep(self, frame: types.FrameType | None) -> None:
         """Write changed locals back into the frame, and tell of the names that changed."""
         if frame is not None:
-            if SNAPSHOT:
-                ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+            write_back(frame)
             self._tracer.refresh(frame)
 
     def interrupt(self) -> None:
@@ -69,7 +69,7 @@ class Console:
 
     def complete(self, frame: types.FrameType | None, text: str) -> tuple[str, ...]:
         """Return the names that the last word of a text could become."""
-        space, values = _namespaces(frame)
+        space, values = _names_for_reading(frame)
         found = re.search(r"[\w.]*$", text)
         completer = rlcompleter.Completer({**space, **values})
         word = found.group() if found else ""
@@ -80,7 +80,7 @@ class Console:
 
     def is_met(self, frame: types.FrameType | None, condition: Any) -> tuple[bool, str]:
         """Say whether a breakpoint's condition is true; one that fails stops too, with what went wrong."""
-        space, values = _namespaces(frame)
+        space, values = _names_for_reading(frame)
         sending, journal.emit = journal.emit, None  # asking is no part of the script
         try:
             return bool(eval(condition, space, values)), ""
@@ -95,6 +95,10 @@ def _namespaces(frame: types.FrameType | None) -> tuple[dict[str, Any], Any]:
         space = vars(sys.modules["__main__"])
         return space, space
     return frame.f_globals, frame.f_locals
+
+
+def _names_for_reading(frame: types.FrameType | None) -> tuple[dict[str, Any], Any]:
+    return _namespaces(None) if frame is None else (frame.f_globals, locals_of(frame))
 
 
 def _run(text: str, line: int, space: dict[str, Any], values: Any) -> object:

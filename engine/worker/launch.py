@@ -59,7 +59,7 @@ def _run(loaded: Loaded, main: types.ModuleType) -> None:
 
 def _depth() -> int:
     frame: types.FrameType | None = sys._getframe(1)
-    depth = 0
+    depth = 1 if sys.version_info < (3, 12) else 0  # there exec itself counts
     while frame is not None:
         frame, depth = frame.f_back, depth + 1
     return depth

@@ -78,7 +78,7 @@ def record_output(pass_on: bool = True) -> None:
 def _told(number: int, original: Any, pass_on: bool) -> io.TextIOWrapper:
     """Return a stream that stands for the original: same name, encoding and file number, ended at every line."""
     original.flush()
-    below = original.buffer.raw if pass_on else None
+    below = getattr(original.buffer, "raw", original.buffer) if pass_on else None  # `python -u` has no buffer
     stream = io.TextIOWrapper(
         io.BufferedWriter(Told(number, below)), original.encoding, original.errors, line_buffering=True
     )

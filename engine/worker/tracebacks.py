@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import os
 import sys
 import threading
@@ -28,18 +29,28 @@ def strip(error: BaseException | None) -> None:
         if current is None or id(current) in seen:
             continue
         seen.add(id(current))
-        current.__traceback__ = without_ours(current.__traceback__)
+        current.__traceback__ = without_ours(current.__traceback__, isinstance(current, RecursionError))
         waiting += [current.__cause__, current.__context__]
         if isinstance(current, BaseExceptionGroup):
             waiting += current.exceptions
 
 
-def without_ours(first: types.TracebackType | None) -> types.TracebackType | None:
-    """Return the traceback less the engine's entries."""
+def without_ours(first: types.TracebackType | None, too_deep: bool = False) -> types.TracebackType | None:
+    """Return the traceback less the engine's entries.
+
+    Where the stack was ``too_deep`` for the tracer to be told of one more call, that call is left out: without the
+    tracer Python refuses it before it is entered.
+    """
     kept = [entry for entry in entries(first) if not is_ours(entry.tb_frame.f_code.co_filename)]
+    if too_deep and kept and _is_at_its_start(kept[-1]):
+        kept.pop()
     for entry, following in zip(kept, [*kept[1:], None], strict=False):
         entry.tb_next = following
     return kept[0] if kept else None
+
+
+def _is_at_its_start(entry: types.TracebackType) -> bool:
+    return entry.tb_frame.f_code.co_code[entry.tb_lasti] == dis.opmap["RESUME"]
 
 
 def entries(entry: types.TracebackType | None) -> Iterator[types.TracebackType]:

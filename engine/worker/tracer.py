@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 import time
 import types
 from collections.abc import Callable, Mapping
@@ -24,15 +23,13 @@ from stridescope.engine.events import (
     Wire,
     journal,
 )
+from stridescope.engine.worker.frame_locals import OPTIMIZED, locals_of
 from stridescope.engine.worker.names import Bound, Names, look_at, plan
 from stridescope.engine.worker.positions import Positions, spans_of
 
 LINE = LineReached.code
 # Names that a line merely reads are looked at again as long as that takes less than this part of the time.
 REREAD_SHARE = 0.05
-SNAPSHOT = sys.version_info < (3, 13)  # there frame.f_locals of a function is a copy, kept in the frame
-# Under settrace (3.11) Python itself makes the copy at every line and writes it back: it must stay as it is.
-RELEASED = SNAPSHOT and sys.version_info >= (3, 12)
 Span = tuple[int, int, int, int]
 
 
@@ -44,7 +41,7 @@ class Code:
     def __init__(self, code: types.CodeType, source: int) -> None:
         self.object, self.source = code, source
         self.names: dict[int, Names] = plan(code)
-        self.optimized = bool(code.co_flags & 1)  # CO_OPTIMIZED: a function, whose locals are not a dict
+        self.optimized = bool(code.co_flags & OPTIMIZED)  # a function, not a module or a class body
         self.spans: list[Span] = []
 
     def read_spans(self) -> list[Span]:
@@ -199,12 +196,12 @@ class Tracer:
         """Look again at every name of a frame, after something was evaluated in it."""
         call = self.calls.get(id(frame))
         if call is not None:
-            names = [name for name in frame.f_locals if not name.startswith("__")]
+            names = [name for name in locals_of(frame) if not name.startswith("__")]
             self._look(call, frame, Names((*dict.fromkeys([*call.known, *names]),), (), ()))
 
     def _look(self, call: Call, frame: types.FrameType, names: Names) -> None:
         """Tell of the names that changed."""
-        values = frame.f_locals
+        values = locals_of(frame)
         for name in names.stored:
             self._tell(call, name, values)
         if names.module and (module := self._modules.get(id(frame.f_globals))) is not None:
@@ -212,10 +209,6 @@ class Tracer:
                 self._tell(module, name, frame.f_globals)
         if names.read and call.known:
             self._look_again(call, names, values)
-        if RELEASED and call.code.optimized and sys.getrefcount(values) <= 3:
-            # The copy would keep the script's tensors alive until the next line. More references than the frame's,
-            # ours and the count's own mean that the script called locals() and holds it: then it is theirs.
-            values.clear()
 
     def _look_again(self, call: Call, names: Names, values: Mapping[str, object]) -> None:
         """Look at what the line read and may have changed in place, within :data:`REREAD_SHARE` of the time."""

@@ -1,0 +1,57 @@
+"""Reading the local names of a running frame without disturbing it.
+
+Until 3.12, ``frame.f_locals`` of a function is a copy that Python keeps in the frame: asking for it changes what the
+script got from ``locals()`` before, and keeps alive whatever the script lets go of. Python 3.12 has another door to
+one variable at a time; 3.13 made ``f_locals`` a view. Under ``settrace`` (3.11) the copy is made anyway.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import types
+from collections.abc import Mapping
+from typing import Any
+
+OPTIMIZED = 1  # CO_OPTIMIZED: the locals stand in slots, not in a dict
+
+
+class Slots(Mapping[str, Any]):
+    """The locals of a function's frame in Python 3.12, read one by one."""
+
+    def __init__(self, frame: types.FrameType) -> None:
+        self._frame = frame
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            return _get_variable(self._frame, name)
+        except NameError:
+            raise KeyError(name) from None
+
+    def __iter__(self) -> Any:
+        code = self._frame.f_code
+        return (name for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars) if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+if sys.version_info[:2] == (3, 12):
+    _get_variable: Any = ctypes.pythonapi.PyFrame_GetVar
+    _get_variable.argtypes, _get_variable.restype = (ctypes.py_object, ctypes.py_object), ctypes.py_object
+
+    def locals_of(frame: types.FrameType) -> Mapping[str, Any]:
+        """Return the frame's local names for reading."""
+        return Slots(frame) if frame.f_code.co_flags & OPTIMIZED else frame.f_locals
+
+else:
+
+    def locals_of(frame: types.FrameType) -> Mapping[str, Any]:
+        """Return the frame's local names for reading."""
+        return frame.f_locals
+
+
+def write_back(frame: types.FrameType) -> None:
+    """Let what was changed in ``frame.f_locals`` count for the script, where that is a copy."""
+    if sys.version_info < (3, 13) and frame.f_code.co_flags & OPTIMIZED:
+        ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))

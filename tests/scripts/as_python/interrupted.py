@@ -1,0 +1,4 @@
+"""Is interrupted from the keyboard."""
+
+print("working")
+raise KeyboardInterrupt
