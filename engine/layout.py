@@ -14,6 +14,42 @@ from typing import NamedTuple
 Ints = tuple[int, ...]
 
 
+class Word:
+    """A named constant of the ``torch`` module, such as ``torch.strided``."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+class layout(Word):
+    """``torch.layout``: how elements are kept; every tensor here is ``strided``."""
+
+    __slots__ = ()
+
+
+class memory_format(Word):
+    """``torch.memory_format``: the order of dims in memory that an op is asked for."""
+
+    __slots__ = ()
+
+
+strided = layout("strided")
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+for _kind in (layout, memory_format):
+    _kind.__module__ = "torch"
+
+
 class Layout(NamedTuple):
     """Sizes, strides and offset of a tensor, in elements."""
 

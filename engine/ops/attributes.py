@@ -2,80 +2,279 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 from stridescope.engine.autograd.api import backward, grad_setter, register_hook, requires_grad_, retain_grad
-from stridescope.engine.layout import is_contiguous, wrap_dim
-from stridescope.engine.ops.copying import detach, to
-from stridescope.engine.tensor import Size, Tensor, alias
+from stridescope.engine.dispatch.parser import is_number, type_name
+from stridescope.engine.dtype import scalar_name
+from stridescope.engine.layout import (
+    channels_last,
+    channels_last_3d,
+    is_channels_last,
+    is_contiguous,
+    is_non_overlapping_and_dense,
+    memory_format,
+    strided,
+    wrap_dim,
+)
+from stridescope.engine.ops import storage_objects, to_python
+from stridescope.engine.ops.copying import to
+from stridescope.engine.tensor import Size, Tensor, alias, moved
+from stridescope.engine.warn import internal, warn, warn_once
 
 
 def _size(self: Tensor, dim: int | None = None) -> Any:
-    return Size(self._array.shape) if dim is None else self._array.shape[wrap_dim(dim, self._array.ndim)]
+    return Size(self._array.shape) if dim is None else self._array.shape[wrap_dim(dim, self._array.ndim, False)]
 
 
 def _stride(self: Tensor, dim: int | None = None) -> Any:
-    return self.strides if dim is None else self.strides[wrap_dim(dim, self._array.ndim)]
+    return self.strides if dim is None else self.strides[wrap_dim(dim, self._array.ndim, False)]
 
 
-def _item(self: Tensor) -> Any:
-    if self._array.size != 1:
-        raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
-    return self._array.item()
-
-
-def _len(self: Tensor) -> int:
-    if not self._array.ndim:
-        raise TypeError("len() of a 0-d tensor")
-    return int(self._array.shape[0])
-
-
-def _bool(self: Tensor) -> bool:
-    if self._array.size != 1:
-        raise RuntimeError(
-            "Boolean value of Tensor with no values is ambiguous"
-            if not self._array.size
-            else "Boolean value of Tensor with more than one value is ambiguous"
-        )
-    return bool(self._array.item())
+def _is_contiguous(self: Tensor, memory_format: memory_format | None = None) -> bool:
+    sizes = self._array.shape
+    if memory_format is channels_last or memory_format is channels_last_3d:
+        dims = 4 if memory_format is channels_last else 5
+        return len(sizes) == dims and is_channels_last(sizes, self.strides)
+    return is_contiguous(sizes, self.strides)
 
 
 def _data_ptr(self: Tensor) -> int:
     return 0 if not self._array.size else self.storage_.address + self.offset * self._array.itemsize
 
 
+def _dim_order(self: Tensor) -> tuple[int, ...]:
+    strides = self.strides
+    return tuple(sorted(range(len(strides)), key=lambda d: (-strides[d], d)))
+
+
+def _iterate(self: Tensor) -> Iterator[Tensor]:
+    if not self._array.ndim:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(self.unbind(0))
+
+
+def _contains(self: Tensor, element: Any) -> bool:
+    if isinstance(element, Tensor) or is_number(element):
+        return bool((element == self).any().item())
+    raise RuntimeError(
+        f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+    )  # fmt: skip
+
+
+def _set_requires_grad(self: Tensor, value: bool) -> None:
+    if not isinstance(value, bool):
+        raise RuntimeError("requires_grad must be a bool")
+    requires_grad_(self, value)
+
+
+def _get_grad(self: Tensor) -> Tensor | None:
+    if self._node is not None and not self._retains_grad and self._grad is None:
+        warn(
+            internal(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
+                "be populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
+                "non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
+                "mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
+                "more informations.",
+                "build/aten/src/ATen/core/TensorBody.h:489",
+            )
+        )
+    return self._grad
+
+
+def _set_grad(self: Tensor, value: Any) -> None:
+    if value is not None:
+        _check_grad(self, value)
+    grad_setter(self, value)
+
+
+def _check_grad(self: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type_name(value)}")
+    if value is self:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if value.dtype is not self.dtype:
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{_c_name(value)}' to a tensor with grad_dtype "
+            f"'{scalar_name(self.dtype)}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+            "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
+            "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
+            "systems that assume they match."
+        )
+    if value.device is not self.device:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device type '{value.device.type}' to a tensor with device type "
+            f"'{self.device.type}'. Please ensure that the gradient and the tensor are on the same device"
+        )
+    if value._array.shape != self._array.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value._array.shape)}' to a tensor of size "
+            f"'{list(self._array.shape)}'. Please ensure that the gradient and the tensor are the same size"
+        )
+
+
+def _c_name(tensor: Tensor) -> str:
+    """How a caffe2 TypeMeta names the dtype."""
+    names = {"float32": "float", "float64": "double", "int64": "long", "int32": "int", "int16": "short"}
+    return names.get(tensor.dtype.name, tensor.dtype.name)
+
+
+def _data(self: Tensor) -> Tensor:
+    """The same storage and layout, without history and with a version counter of its own."""
+    result = alias(self)
+    result._version_counter = None
+    return result
+
+
+def _set_data(self: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
+    self._array, self._storage, self.dtype = value._array, value.storage_, value.dtype
+    self._empty_offset, self._conj, self._neg = value._empty_offset, value._conj, value._neg
+    if self.device is not value.device:
+        self.device = value.device
+    moved(self)
+
+
+def _reversed_dims(self: Tensor) -> Tensor:
+    if self._array.ndim == 0:
+        warn_once(
+            internal(
+                "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.",
+                "aten/src/ATen/native/TensorShape.cpp:4321",
+            )
+        )
+    elif self._array.ndim != 2:
+        warn_once(
+            internal(
+                "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+                "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+                "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
+                "aten/src/ATen/native/TensorShape.cpp:4314",
+            )
+        )
+    return self.permute(tuple(range(self._array.ndim - 1, -1, -1)))  # type: ignore[no-any-return]
+
+
+def _identity_once(name: str, line: int, advice: str) -> None:
+    text = f"Tensor.{name} is deprecated on 0-D tensors. {advice}"
+    warn_once(internal(text, f"aten/src/ATen/native/TensorShape.cpp:{line}"))
+
+
+def _matrix_transpose(self: Tensor) -> Tensor:
+    ndim = self._array.ndim
+    if ndim == 0:
+        _identity_once("mT", 4373, "This function is the identity in these cases.")
+        return self.permute(())  # type: ignore[no-any-return]
+    if ndim < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {ndim}-D tensor."
+        )  # fmt: skip
+    return self.transpose(-2, -1)  # type: ignore[no-any-return]
+
+
+def _conjugated(self: Tensor) -> Tensor:
+    return self.conj() if self.dtype.is_complex else self  # type: ignore[no-any-return]
+
+
+def _hermitian(self: Tensor) -> Tensor:
+    ndim = self._array.ndim
+    if ndim == 0:
+        _identity_once("H", 4335, "Consider using x.conj().")
+        return _conjugated(self)
+    if ndim != 2:
+        more = ". For batches of matrices, consider using tensor.mH" if ndim > 2 else "."
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor{more}")
+    return _conjugated(self.transpose(0, 1))
+
+
+def _matrix_hermitian(self: Tensor) -> Tensor:
+    ndim = self._array.ndim
+    if ndim == 0:
+        _identity_once("mH", 4382, "Consider using x.conj().")
+        return _conjugated(self)
+    if ndim < 2:
+        raise RuntimeError(f"tensor.mH is only supported on matrices or batches of matrices. Got {ndim}-D tensor.")
+    return _conjugated(self.transpose(-2, -1))
+
+
+def _is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    return self.storage_ is tensor.storage_ and self.layout_ == tensor.layout_ and self.dtype is tensor.dtype
+
+
+def _get_device(self: Tensor) -> int:
+    return -1 if self.device.index is None else self.device.index
+
+
+def _tensor_dir(self: Tensor) -> list[str]:
+    return sorted({*dir(type(self)), *self.__dict__})
+
+
 METHODS: dict[str, Any] = {
     "size": _size,
     "stride": _stride,
     "dim": lambda self: self._array.ndim,
+    "ndimension": lambda self: self._array.ndim,
     "ndim": property(lambda self: self._array.ndim),
     "numel": lambda self: self._array.size,
+    "nelement": lambda self: self._array.size,
+    "nbytes": property(lambda self: self._array.size * self._array.itemsize),
+    "itemsize": property(lambda self: self._array.itemsize),
     "storage_offset": lambda self: self.offset,
     "element_size": lambda self: self._array.itemsize,
-    "is_contiguous": lambda self, memory_format=None: is_contiguous(self._array.shape, self.strides),
+    "is_contiguous": _is_contiguous,
+    "is_non_overlapping_and_dense": lambda self: is_non_overlapping_and_dense(self._array.shape, self.strides),
+    "dim_order": _dim_order,
     "data_ptr": _data_ptr,
-    "item": _item,
-    "tolist": lambda self: self._array.tolist(),
-    "__len__": _len,
-    "__bool__": _bool,
+    "layout": property(lambda self: strided),
     "__hash__": lambda self: id(self),
-    "__float__": lambda self: float(_item(self)),
-    "__int__": lambda self: int(_item(self)),
-    "__index__": lambda self: int(_item(self)),
+    "__iter__": _iterate,
+    "__contains__": _contains,
+    "__dir__": _tensor_dir,
     "to": to,
-    "grad": property(lambda self: self._grad, grad_setter),
+    "requires_grad": property(lambda self: self._requires_grad, _set_requires_grad),
+    "grad": property(_get_grad, _set_grad, lambda self: _set_grad(self, None)),
     "grad_fn": property(lambda self: self._node),
+    "output_nr": property(lambda self: self._output_nr),
+    "retains_grad": property(lambda self: self._retains_grad),
     "_version": property(lambda self: self.version_counter.value),
     "_base": property(lambda self: self._base_tensor),
     "_is_view": lambda self: self._base_tensor is not None,
-    "data": property(lambda self: alias(self)),
-    "T": property(lambda self: self.permute(tuple(range(self._array.ndim - 1, -1, -1)))),
+    "data": property(_data, _set_data),
+    "T": property(_reversed_dims),
+    "mT": property(_matrix_transpose),
+    "H": property(_hermitian),
+    "mH": property(_matrix_hermitian),
     "backward": backward,
     "requires_grad_": requires_grad_,
     "register_hook": register_hook,
     "retain_grad": retain_grad,
     "is_cuda": property(lambda self: self.device.type == "cuda"),
-    "conj": lambda self: self,
-}
-__all__ = ["METHODS", "Callable", "detach"]
+    "is_cpu": property(lambda self: self.device.type == "cpu"),
+    "is_meta": property(lambda self: self.device.type == "meta"),
+    **dict.fromkeys(
+        (
+            "is_sparse", "is_quantized", "is_mkldnn", "is_mps", "is_nested", "is_xpu", "is_ipu", "is_xla", "is_hpu",
+            "is_maia", "is_mtia", "is_ort", "is_vulkan", "is_sparse_csr",
+        ),
+        property(lambda self: False),
+    ),
+    "is_floating_point": lambda self: self.dtype.is_floating_point,
+    "is_complex": lambda self: self.dtype.is_complex,
+    "is_signed": lambda self: self.dtype.is_signed,
+    "is_conj": lambda self: self._conj,
+    "is_neg": lambda self: self._neg,
+    "is_inference": lambda self: self._inference,
+    "is_same_size": lambda self, other: self._array.shape == other._array.shape,
+    "is_set_to": _is_set_to,
+    "is_shared": lambda self: self.device.type == "cuda",
+    "is_pinned": lambda self, device=None: False,
+    "is_distributed": lambda self: False,
+    "get_device": _get_device,
+    "share_memory_": lambda self: self,
+    "pin_memory": lambda self, device=None: self,
+    **storage_objects.METHODS,
+    **to_python.METHODS,
+}  # fmt: skip

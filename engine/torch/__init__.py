@@ -2,23 +2,64 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from stridescope.engine.device import device
 from stridescope.engine.dtype import BY_NAME, dtype
+from stridescope.engine.layout import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.ops.creation import tensor
+from stridescope.engine.ops.printing import (
+    get_printoptions,
+    printoptions,
+    set_printoptions,
+)
+from stridescope.engine.ops.storage_objects import LEGACY, TypedStorage, UntypedStorage
+from stridescope.engine.ops.to_python import from_numpy
 from stridescope.engine.tensor import Size, Tensor
-
-__version__ = "2.13.0"
+from stridescope.engine.torch import _queries, autograd, storage, version
+from stridescope.engine.torch.autograd.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from stridescope.engine.torch.numeric_limits import finfo, iinfo
+from stridescope.engine.torch.version import __version__
 
 globals().update(FUNCTIONS["torch"])
+globals().update(_queries.FUNCTIONS)
+globals().update(LEGACY)
 globals().update(BY_NAME)
 bool = BY_NAME["bool"]
+pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
+legacy_contiguous_format = contiguous_format
+for _kind in (dtype, device):
+    _kind.__module__ = "torch"
 
 
 def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
 
 
-__all__ = ["Size", "Tensor", "device", "dtype", "tensor"]
+def __dir__() -> list[str]:
+    return [name for name in globals() if name not in ("annotations", "_queries", "_kind")]
+
+
+__all__ = [
+    "Size", "Tensor", "TypedStorage", "UntypedStorage", "__version__", "autograd", "channels_last", "channels_last_3d",
+    "contiguous_format", "device", "dtype", "enable_grad", "finfo", "from_numpy", "get_printoptions", "iinfo",
+    "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "layout", "memory_format", "no_grad",
+    "preserve_format", "printoptions", "set_grad_enabled", "set_printoptions", "storage", "strided", "tensor", "version",
+]  # fmt: skip

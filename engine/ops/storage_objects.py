@@ -1,0 +1,322 @@
+"""What ``tensor.untyped_storage()`` and ``tensor.storage()`` return: a storage as a list of bytes or of elements."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.device import device
+from stridescope.engine.dtype import DTYPES, dtype, scalar_name
+from stridescope.engine.layout import contiguous
+from stridescope.engine.storage import Array, Storage
+from stridescope.engine.tensor import Tensor, moved, over, strided
+from stridescope.engine.warn import warn
+
+_handles: weakref.WeakKeyDictionary[Storage, weakref.ref[UntypedStorage]] = weakref.WeakKeyDictionary()
+
+
+def untyped(tensor: Tensor) -> UntypedStorage:
+    """``tensor.untyped_storage()``: one object per storage for as long as somebody holds it."""
+    return handle(tensor.storage_)
+
+
+def handle(storage: Storage) -> UntypedStorage:
+    """The user's object for an engine storage."""
+    reference = _handles.get(storage)
+    found = None if reference is None else reference()
+    if found is None:
+        found = object.__new__(UntypedStorage)
+        found._over = storage
+        _handles[storage] = weakref.ref(found)
+    return found
+
+
+def resize(storage: Storage, nbytes: int) -> None:
+    """Give a storage room for ``nbytes``; what fits is kept, and the tensors on it read the new memory."""
+    if nbytes <= storage.nbytes:
+        storage.replace(storage.raw[:nbytes])
+        return
+    places = [(tensor, tensor.layout_) for tensor in _readers(storage)]
+    memory = np.zeros(nbytes, np.uint8)
+    memory[: storage.nbytes] = storage.raw
+    storage.replace(memory)
+    for tensor, layout in places:
+        if layout.extent() * tensor.dtype.itemsize <= nbytes:
+            tensor._array = strided(storage, layout, tensor.dtype)
+            moved(tensor)
+
+
+def _readers(storage: Storage) -> list[Tensor]:
+    """The living tensors on a storage. Asking the garbage collector is slow, but storages are rarely resized."""
+    found = []
+    for holder in gc.get_referrers(storage):
+        if isinstance(holder, Tensor) and holder._storage is storage:
+            found.append(holder)
+    return found
+
+
+class UntypedStorage:
+    """The bytes behind tensors. Two tensors share memory exactly when they share this object."""
+
+    _over: Storage
+
+    def __init__(self, data: Any = 0, *, device: Any = None) -> None:
+        memory = np.zeros(data, np.uint8) if isinstance(data, int) else np.array(list(data), np.uint8)
+        self._over = Storage(memory)
+        _handles[self._over] = weakref.ref(self)
+
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return self._over.nbytes
+
+    size = __len__ = nbytes
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return self._over.address
+
+    @property
+    def device(self) -> device:
+        """Where the bytes lie."""
+        return self._over.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether they lie on a GPU."""
+        return self._over.device.type == "cuda"
+
+    @property
+    def _cdata(self) -> int:
+        return id(self._over)
+
+    def resizable(self) -> bool:
+        """Whether ``resize_`` works; memory shared with NumPy can't be resized."""
+        return self._over.resizable
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Change the size in bytes; raises RuntimeError when the memory belongs to NumPy."""
+        if not self._over.resizable:
+            raise RuntimeError("Trying to resize storage that is not resizable")
+        resize(self._over, size)
+        return self
+
+    def element_size(self) -> int:
+        """Always 1."""
+        return 1
+
+    def get_device(self) -> int:
+        """The index of the GPU; -1 on the CPU."""
+        return -1 if self.device.index is None else self.device.index
+
+    def is_shared(self) -> bool:
+        """Whether the memory is shared with other processes; always so on a GPU."""
+        return self.is_cuda
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether the memory is page-locked."""
+        return False
+
+    def tolist(self) -> list[int]:
+        """The bytes as ints."""
+        return self._over.raw.tolist()  # type: ignore[no-any-return]
+
+    def _place(self, index: int) -> int:
+        size = self._over.nbytes
+        if not -size <= index < size:
+            raise IndexError(f"index {index} out of range for storage of size {size}")
+        return index % size
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return handle(Storage(self._over.raw[index]))
+        return int(self._over.raw[self._place(index)])
+
+    def __setitem__(self, index: Any, value: int) -> None:
+        self._over.raw[index if isinstance(index, slice) else self._place(index)] = value
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
+        """Copy another storage's bytes into this one."""
+        self._over.raw[...] = source._over.raw
+        return self
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Set every byte."""
+        self._over.raw[...] = value
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """A copy of the bytes."""
+        return handle(Storage(self._over.raw.copy()))
+
+    def cpu(self) -> UntypedStorage:
+        """The storage itself, or a copy of it in host memory."""
+        return self if self.device.type == "cpu" else self.clone()
+
+    def __copy__(self) -> UntypedStorage:
+        return self.clone()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
+        if id(self._over) not in memo:
+            memo[id(self._over)] = self.clone()
+        return memo[id(self._over)]  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        numbers = "".join(f" {byte}\n" for byte in self.tolist())
+        return f"{numbers}[torch.storage.UntypedStorage(device={self.device}) of size {self._over.nbytes}]"
+
+
+UntypedStorage.__module__ = "torch.storage"
+
+
+class _Said:
+    """Whether the deprecation of TypedStorage was said already."""
+
+    once = False
+
+
+def _deprecated() -> None:
+    if not _Said.once:
+        _Said.once = True
+        warn(
+            "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
+            "class. This should only matter to you if you are using storages directly.  To access UntypedStorage "
+            "directly, use tensor.untyped_storage() instead of tensor.storage()"
+        )
+
+
+class TypedStorage:
+    """A storage read as elements of one dtype; deprecated in PyTorch, and says so once."""
+
+    def __init__(self, *, wrap_storage: UntypedStorage, dtype: dtype, _internal: bool = False) -> None:
+        if not _internal:
+            _deprecated()
+        self._untyped_storage, self.dtype = wrap_storage, dtype
+
+    @property
+    def _elements(self) -> Array:
+        _deprecated()
+        raw = self._untyped_storage._over.raw
+        return raw[: raw.size // self.dtype.itemsize * self.dtype.itemsize].view(self.dtype.np)
+
+    @property
+    def device(self) -> device:
+        """Where the elements lie."""
+        _deprecated()
+        return self._untyped_storage.device
+
+    def untyped(self) -> UntypedStorage:
+        """The same storage as bytes."""
+        _deprecated()
+        return self._untyped_storage
+
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        _deprecated()
+        return self._untyped_storage.nbytes()
+
+    def size(self) -> int:
+        """How many elements there are."""
+        return self._elements.size
+
+    __len__ = size
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        _deprecated()
+        return self._untyped_storage.data_ptr()
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        _deprecated()
+        return self.dtype.itemsize
+
+    def resize_(self, size: int) -> TypedStorage:
+        """Change the number of elements."""
+        _deprecated()
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+        return self
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        return self._elements.tolist()  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        elements = self._elements
+        if not -elements.size <= index < elements.size:
+            raise IndexError(f"index {index} out of range for storage of size {elements.size}")
+        return elements[index].item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._elements[index] = value
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Set every element."""
+        self._elements[...] = value
+        return self
+
+    def copy_(self, source: TypedStorage, non_blocking: bool = False) -> TypedStorage:
+        """Copy another storage's elements into this one, converting them."""
+        self._elements[...] = source._elements
+        return self
+
+    def clone(self) -> TypedStorage:
+        """A copy of the elements."""
+        _deprecated()
+        return TypedStorage(wrap_storage=self._untyped_storage.clone(), dtype=self.dtype, _internal=True)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TypedStorage) and self._untyped_storage is other._untyped_storage
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        numbers = "".join(f" {value}\n" for value in self.tolist())
+        return f"{numbers}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
+
+
+TypedStorage.__module__ = "torch.storage"
+
+
+def typed(self: Tensor) -> TypedStorage:
+    """``tensor.storage()``."""
+    _deprecated()
+    return TypedStorage(wrap_storage=untyped(self), dtype=self.dtype, _internal=True)
+
+
+def storage_of(source: Any) -> tuple[Storage, dtype | None]:
+    """The engine's storage of a user's storage object, and its dtype if it has one."""
+    if isinstance(source, TypedStorage):
+        return source._untyped_storage._over, source.dtype
+    return source._over, None
+
+
+def tensor_on(storage: Storage, kind: dtype) -> Tensor:
+    """A one-dimensional tensor over all of a storage."""
+    return over(storage, contiguous((storage.nbytes // kind.itemsize,)), kind)
+
+
+# The old class names: torch.FloatStorage is a class that only names what storage_type() answers.
+LEGACY: dict[str, type] = {
+    f"{scalar_name(kind)}Storage": type(f"{scalar_name(kind)}Storage", (TypedStorage,), {"__module__": "torch"})
+    for kind in DTYPES
+}
+
+METHODS: dict[str, Any] = {
+    "untyped_storage": untyped,
+    "storage": typed,
+    "_typed_storage": lambda self: TypedStorage(wrap_storage=untyped(self), dtype=self.dtype, _internal=True),
+    "storage_type": lambda self: LEGACY[f"{scalar_name(self.dtype)}Storage"],
+}
+__all__ = ["LEGACY", "METHODS", "TypedStorage", "UntypedStorage", "resize", "storage_of", "tensor_on"]

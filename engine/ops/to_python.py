@@ -1,0 +1,194 @@
+"""From tensors to Python and NumPy and back: item, tolist, bool, float, numpy, from_numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dtype import FROM_NUMPY, scalar_name
+from stridescope.engine.storage import Array, Storage
+from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.warn import internal, warn_once
+
+_TO_SCALAR = internal(
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first.",
+    "torch/csrc/autograd/generated/python_variable_methods.cpp:822",
+)
+
+
+def item(self: Tensor) -> Any:
+    """The only element as a Python number; raises RuntimeError when there are more or fewer."""
+    if self._array.size != 1:
+        raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+    return resolved(self).item()
+
+
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers."""
+    return resolved(self).tolist()
+
+
+def length(self: Tensor) -> int:
+    """``len(tensor)``: the size of the first dim."""
+    if not self._array.ndim:
+        raise TypeError("len() of a 0-d tensor")
+    return int(self._array.shape[0])
+
+
+def truth(self: Tensor) -> bool:
+    """``bool(tensor)``, for tensors of one element only."""
+    if self._array.size != 1:
+        few = "no values" if not self._array.size else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
+    return bool(self._array.item())
+
+
+def _single(self: Tensor) -> Any:
+    if self._requires_grad:
+        warn_once(_TO_SCALAR)
+    if self._array.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return resolved(self).item()
+
+
+def _as_float(self: Tensor) -> float:
+    if self._array.size != 1:
+        return float(item(self))
+    return float(_single(self))
+
+
+def _as_int(self: Tensor) -> int:
+    return int(_single(self))
+
+
+def _as_complex(self: Tensor) -> complex:
+    return complex(_single(self))
+
+
+def index(self: Tensor) -> int:
+    """What Python asks for when a tensor is used as an index."""
+    if self._array.size != 1 or self.dtype.category > 1:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(self._array.item())
+
+
+def numpy(self: Tensor, *, force: bool = False) -> Array:
+    """An array over the tensor's own memory; raises when it needs a copy, unless ``force`` allows one."""
+    if force:
+        return numpy(self.detach().cpu().resolve_conj().resolve_neg())
+    _check_numpy(self)
+    if self.dtype.name == "bfloat16":
+        raise TypeError(f"Got unsupported ScalarType {scalar_name(self.dtype)}")
+    array = self._array.view()
+    if self.device.type == "cpu":
+        self.storage_.resizable = False
+    return array
+
+
+def _check_numpy(self: Tensor) -> None:
+    if self.device.type != "cpu":
+        raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
+                        "to host memory first.")  # fmt: skip
+    if self._requires_grad:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+    for bit, name in ((self._conj, "conj"), (self._neg, "neg")):
+        if bit:
+            kind = "conjugate" if name == "conj" else "negative"
+            raise RuntimeError(
+                f"Can't call numpy() on Tensor that has {kind} bit set. Use tensor.resolve_{name}().numpy() instead."
+            )
+
+
+def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
+    """What ``numpy.asarray(tensor)`` asks for."""
+    array = numpy(self)
+    return array if dtype is None else array.astype(dtype, copy=False)
+
+
+def array_wrap(self: Tensor, array: Array, context: Any = None, return_scalar: bool = False) -> Tensor:
+    """Make a tensor of what a NumPy function made of one."""
+    return from_numpy(np.asarray(array.astype(np.uint8) if array.dtype == np.bool_ else array))
+
+
+_SUPPORTED = (
+    "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and "
+    "bool"
+)
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor over an array's own memory."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    _check_array(ndarray)
+    tensor = fresh(ndarray.view(), FROM_NUMPY[ndarray.dtype])
+    tensor._storage = Storage(_extent(ndarray))
+    tensor._storage.resizable = False
+    return tensor
+
+
+def _check_array(array: Array) -> None:
+    if not array.flags.writeable:
+        warn_once(
+            internal(
+                "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means "
+                "writing to this tensor will result in undefined behavior. You may want to copy the array to protect "
+                "its data or make it writable before converting it to a tensor. This type of warning will be "
+                "suppressed for the rest of this program.",
+                "torch/csrc/utils/tensor_numpy.cpp:213",
+            )
+        )
+    if any(s < 0 for s in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. (You can probably work around this by making a copy of your array  with "
+            "array.copy().) "
+        )
+    if not array.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
+        )
+    if array.dtype not in FROM_NUMPY:
+        kind = f"{array.dtype.type.__module__}.{array.dtype.type.__name__}"
+        raise TypeError(f"can't convert np.ndarray of type {kind}. The only supported types are: {_SUPPORTED}.")
+
+
+class _Memory:
+    """A run of bytes at an array's address; keeps the array alive."""
+
+    def __init__(self, array: Array, nbytes: int) -> None:
+        self.array = array
+        self.__array_interface__ = {
+            "data": (array.__array_interface__["data"][0], False),
+            "typestr": "|u1",
+            "shape": (nbytes,),
+            "version": 3,
+        }
+
+
+def _extent(array: Array) -> Array:
+    """All bytes that the array can reach, from its first element on."""
+    if not array.size:
+        return np.empty(0, np.uint8)
+    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
+    return np.asarray(_Memory(array, last + array.itemsize))
+
+
+METHODS: dict[str, Any] = {
+    "item": item,
+    "tolist": tolist,
+    "numpy": numpy,
+    "__len__": length,
+    "__bool__": truth,
+    "__float__": _as_float,
+    "__int__": _as_int,
+    "__complex__": _as_complex,
+    "__index__": index,
+    "__array__": to_array,
+    "__array_wrap__": array_wrap,
+    "__array_priority__": 1000,
+}

@@ -1,0 +1,7 @@
+"""``torch.storage``: the storage objects that tensors hand out."""
+
+from __future__ import annotations
+
+from stridescope.engine.ops.storage_objects import TypedStorage, UntypedStorage
+
+__all__ = ["TypedStorage", "UntypedStorage"]

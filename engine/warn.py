@@ -1,0 +1,29 @@
+"""Warnings that point at the user's line, as PyTorch's do."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+_ENGINE = __name__.rpartition(".")[0] + "."
+_said: set[str] = set()
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the innermost frame outside the engine."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith(_ENGINE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
+
+
+def warn_once(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warn the first time in this process (PyTorch's ``TORCH_WARN_ONCE``)."""
+    if text not in _said:
+        _said.add(text)
+        warn(text, category)
+
+
+def internal(text: str, place: str) -> str:
+    """``text`` with the tail that PyTorch adds to warnings of its C++ part; ``place`` is its file and line."""
+    return f"{text} (Triggered internally at /__w/pytorch/pytorch/{place}.)"
