@@ -15,6 +15,8 @@ import numpy as np
 
 from stridescope.engine.device import device
 from stridescope.engine.dispatch.op import Op
+from stridescope.engine.dispatch.plans import Unplanned
+from stridescope.engine.dispatch.plans import plan as make_plan
 from stridescope.engine.dispatch.schema import REQUIRED, Argument
 from stridescope.engine.dtype import bool_ as torch_bool
 from stridescope.engine.dtype import default_float, dtype
@@ -30,7 +32,6 @@ NUMBERS_AS_TENSORS = frozenset(
     for mark in ("", "_")
 )  # fmt: skip
 ALIASES = {"dim": "axis", "keepdim": "keepdims", "input": "x", "other": "x2"}
-SIMPLE = frozenset({Tensor, int, float, bool, complex, dtype, type(None)})
 
 
 class Mismatch(Exception):
@@ -303,15 +304,29 @@ class Function:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = ops[0].doc
         self.signatures = [Signature(op, method) for op in ops]
-        self.plans: dict[tuple[type, ...], Callable[..., Any]] = {}
+        self.plans: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self.method = method
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the first overload that fits."""
-        if not kwargs:
-            plan = self.plans.get(tuple(map(type, args)))
-            if plan is not None:
+        if kwargs:
+            return self.named(args, kwargs)
+        plan = self.plans.get(tuple(map(type, args)))
+        if plan is not None:
+            try:
                 return plan(*args)
+            except Unplanned:
+                pass
+        return self.resolve(args, kwargs)
+
+    def named(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call with keyword arguments."""
+        plan = self.plans.get((*map(type, args), *kwargs, *map(type, kwargs.values())))
+        if plan is not None:
+            try:
+                return plan(*args, *kwargs.values())
+            except Unplanned:
+                pass
         return self.resolve(args, kwargs)
 
     def resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -324,19 +339,16 @@ class Function:
             except Mismatch as mismatch:
                 failures.append(mismatch)
                 continue
-            self._remember(signature, args, kwargs)
             if out is not None:
                 return OutWriter.write(signature.op, values, out)
+            self._remember(signature, args, kwargs)
             return signature.op.call(*values)
         raise self._error(failures, args, kwargs)
 
     def _remember(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        types = tuple(map(type, args))
-        exact = all(
-            kind is Tensor or _exact(kind, argument) for kind, argument in zip(types, signature.arguments, strict=False)
-        )
-        if not kwargs and exact and SIMPLE.issuperset(types) and not signature.varargs:
-            self.plans[types] = signature.op.call
+        planned = make_plan(signature, args, kwargs)
+        if planned is not None:
+            self.plans[(*map(type, args), *kwargs, *map(type, kwargs.values()))] = planned
 
     def _error(self, failures: list[Mismatch], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
         if len(failures) == 1:
@@ -353,24 +365,6 @@ class Function:
 
     def __repr__(self) -> str:
         return f"<built-in method {self.__name__}>"
-
-
-_EXACT: dict[type, tuple[str, ...]] = {
-    int: ("int", "SymInt", "Scalar", "Tensor"),
-    float: ("Scalar", "float", "Tensor"),
-    bool: ("bool", "Scalar", "Tensor"),
-    complex: ("Scalar", "Tensor"),
-    dtype: ("ScalarType",),
-}
-
-
-def _exact(kind: type, argument: Argument) -> bool:
-    """Whether values of this type pass to the argument unchanged."""
-    if kind is type(None):
-        return argument.optional or argument.default is None
-    return (
-        not argument.listed and argument.type in _EXACT.get(kind, ()) and not (kind is int and argument.type == "float")
-    )
 
 
 class _Bound:

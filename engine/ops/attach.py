@@ -7,6 +7,7 @@ from typing import Any
 
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.parser import Function, is_number
+from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.events import journal
 from stridescope.engine.ops import attributes, indexing, printing
 from stridescope.engine.tensor import Tensor
@@ -47,13 +48,17 @@ def attach_methods(ops: Iterable[Op]) -> None:
 
 def _method(function: Function) -> Callable[..., Any]:
     """A plain Python function: binding it to a tensor costs less than a descriptor of our own."""
-    plans, resolve = function.plans, function.resolve
+    plans, resolve, named = function.plans, function.resolve, function.named
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            plan = plans.get((Tensor, *map(type, args)))
-            if plan is not None:
+        if kwargs:
+            return named((self, *args), kwargs)
+        plan = plans.get((self.__class__, *map(type, args)))
+        if plan is not None:
+            try:
                 return plan(self, *args)
+            except Unplanned:
+                pass
         return resolve((self, *args), kwargs)
 
     method.__name__ = function.__name__
