@@ -1,1 +1,35 @@
-"""Panels: one file each, every one a function of (recording, cursor)."""
+"""Panels: one file each, every one a function of (recording, cursor). ``PANELS`` is the list."""
+
+from stridescope.app.panels import (
+    allocator,
+    calls,
+    console,
+    dispatcher,
+    editor,
+    events,
+    graph,
+    output,
+    storage,
+    story,
+    tensors,
+    timeline,
+    variables,
+)
+from stridescope.app.panels.spec import PanelSpec
+
+PANELS: tuple[PanelSpec, ...] = (
+    editor.SPEC,
+    tensors.SPEC,
+    variables.SPEC,
+    calls.SPEC,
+    storage.SPEC,
+    allocator.SPEC,
+    dispatcher.SPEC,
+    graph.SPEC,
+    timeline.SPEC,
+    story.SPEC,
+    output.SPEC,
+    console.SPEC,
+    events.SPEC,
+)
+BY_ID = {spec.id: spec for spec in PANELS}

@@ -1,0 +1,136 @@
+"""Every action once: menus, toolbar, shortcuts, command palette and the list of keys derive from these rows."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from stridescope.app.text import tr
+
+if TYPE_CHECKING:
+    from stridescope.app.main_window import MainWindow
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What decides whether an action can be chosen."""
+
+    status: str
+    view: int
+    head: int
+    busy: bool = False
+
+    @property
+    def loaded(self) -> bool:
+        """Whether there is a recording."""
+        return self.head >= 0
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether there is something ahead: recorded steps, or a script that waits."""
+        return self.view < self.head or self.status == "waiting"
+
+
+@dataclasses.dataclass(frozen=True)
+class Action:
+    """One action. ``keys`` are Qt's portable texts, the first is shown; ``menu`` is where it is listed."""
+
+    id: str
+    title: str
+    keys: tuple[str, ...]
+    icon: str
+    tip: str
+    menu: str
+    enabled: Callable[[Facts], bool]
+    run: Callable[[MainWindow], object]
+    checkable: bool = False
+
+
+def _always(_facts: Facts) -> bool:
+    return True
+
+
+def _loaded(facts: Facts) -> bool:
+    return facts.loaded
+
+
+def _ahead(facts: Facts) -> bool:
+    return facts.can_go_on
+
+
+def _behind(facts: Facts) -> bool:
+    return facts.view > 0
+
+
+def _live(facts: Facts) -> bool:
+    return facts.status in ("starting", "waiting", "running")
+
+
+def _running(facts: Facts) -> bool:
+    return facts.status == "running"
+
+
+def _waiting(facts: Facts) -> bool:
+    return facts.status == "waiting"
+
+
+def _has_program(facts: Facts) -> bool:
+    return facts.status not in ("empty", "replay")
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("open", "Open…", ("Ctrl+O",), "", "Open a script or a recording", "File", _always, lambda w: w.ask_open()),
+    Action("save", "Save script", ("Ctrl+S",), "", "Save the edited script", "File", _always, lambda w: w.save_script()),
+    Action("export", "Export…", ("Ctrl+E",), "", "Save the recording, or a picture of the window", "File", _loaded, lambda w: w.ask_export()),
+    Action("quit", "Quit", ("Ctrl+Q",), "", "Close the window", "File", _always, lambda w: w.close()),
+    Action("step", "Step", ("F10",), "step", "Go to the next stop, over calls", "Run", _ahead, lambda w: w.forward("over")),
+    Action("into", "Into", ("F11",), "into", "Go to the next stop, into calls", "Run", _ahead, lambda w: w.forward("into")),
+    Action("out", "Out", ("Shift+F11",), "out", "Go on until the call returns", "Run", _ahead, lambda w: w.forward("out")),
+    Action("back", "Back", ("Shift+F10", "Ctrl+B"), "back", "Go back to the stop before; nothing is run again", "Run", _behind, lambda w: w.backward("over")),
+    Action("back_into", "Back into", ("Ctrl+F11",), "back", "Go back to the stop before, into calls", "Run", _behind, lambda w: w.backward("into")),
+    Action("run", "Run", ("F5",), "run", "Run to a breakpoint or the end", "Run", _ahead, lambda w: w.run()),
+    Action("run_to", "Run to the caret", ("Ctrl+F10",), "run", "Run until the line of the text cursor is reached", "Run", _ahead, lambda w: w.run_to_caret()),
+    Action("pause", "Pause", ("F6",), "pause", "Stop the running script as soon as possible", "Run", _running, lambda w: w.session.pause()),
+    Action("stop", "Stop", ("Shift+F5",), "stop", "End the script; its recording stays", "Run", _live, lambda w: w.session.stop()),
+    Action("restart", "Restart", ("Ctrl+Shift+F5",), "restart", "Run the script again from its first line", "Run", _has_program, lambda w: w.restart()),
+    Action("breakpoint", "Breakpoint", ("F9",), "", "Set or remove a breakpoint on the line of the text cursor", "Run", _always, lambda w: w.toggle_breakpoint()),
+    Action("grain_line", "Steps are lines", ("Alt+1",), "", "A step is a line of your files", "Time", _always, lambda w: w.set_grain("line"), True),
+    Action("grain_op", "Steps are ops", ("Alt+2",), "", "A step is one op, or one backward node", "Time", _always, lambda w: w.set_grain("op"), True),
+    Action("grain_event", "Steps are events", ("Alt+3",), "", "A step is one decision inside an op", "Time", _always, lambda w: w.set_grain("event"), True),
+    Action("play", "Play", ("Space",), "play", "Play the recording from here, or hold", "Time", _loaded, lambda w: w.toggle_play()),
+    Action("earlier", "Earlier", ("Left",), "", "One stop back", "Time", _behind, lambda w: w.scrub(-1)),
+    Action("later", "Later", ("Right",), "", "One stop ahead, as far as it is recorded", "Time", _loaded, lambda w: w.scrub(1)),
+    Action("much_earlier", "Ten earlier", ("Shift+Left",), "", "Ten stops back", "Time", _behind, lambda w: w.scrub(-10)),
+    Action("much_later", "Ten later", ("Shift+Right",), "", "Ten stops ahead", "Time", _loaded, lambda w: w.scrub(10)),
+    Action("first", "Beginning", ("Home",), "", "Look at the first step", "Time", _behind, lambda w: w.cursor.look(0)),
+    Action("last", "Now", ("End",), "", "Look at the newest step", "Time", _loaded, lambda w: w.cursor.look(w.cursor.head)),
+    Action("faster", "Faster", ("+",), "", "Play faster", "Time", _always, lambda w: w.change_speed(1)),
+    Action("slower", "Slower", ("-",), "", "Play slower", "Time", _always, lambda w: w.change_speed(-1)),
+    Action("bookmark", "Bookmark", ("B",), "", "Put a flag at this step", "Time", _loaded, lambda w: w.bookmark()),
+    Action("unselect", "Let go", ("Esc",), "", "Unpin the selection: show what the step is about", "View", _always, lambda w: w.unselect()),
+    Action("maximise", "Fill the window", ("F12",), "expand", "Let the panel with the focus fill the window, or give it back", "View", _always, lambda w: w.toggle_maximised()),
+    Action("present", "Present", ("P",), "", "Full screen, for a projector", "View", _always, lambda w: w.toggle_present()),
+    Action("theme", "Dark or light", ("Ctrl+Shift+T",), "", "Change between the dark and the light theme", "View", _always, lambda w: w.toggle_theme()),
+    Action("motion", "Reduce motion", (), "", "Skip all animations", "View", _always, lambda w: w.toggle_motion(), True),
+    Action("language", "English / 中文", (), "", "Change the language", "View", _always, lambda w: w.toggle_language()),
+    Action("palette", "All actions…", ("Ctrl+Shift+P", "Ctrl+K"), "", "Find an action by its name", "Help", _always, lambda w: w.show_palette()),
+    Action("keys", "Keys", ("?",), "", "All keys", "Help", _always, lambda w: w.show_keys()),
+)  # fmt: skip
+BY_ID = {action.id: action for action in ACTIONS}
+MENUS = ("File", "Run", "Time", "View", "Help")
+
+_SIGNS = {"Shift+": "⇧", "Ctrl+": "⌃", "Alt+": "⌥"}
+
+
+def key_sign(action: Action) -> str:
+    """Return the first key in short signs: ``⇧F10``."""
+    text = action.keys[0] if action.keys else ""
+    for word, sign in _SIGNS.items():
+        text = text.replace(word, sign)
+    return text
+
+
+def title(action: Action) -> str:
+    """Return the title in the current language."""
+    return tr(action.title)

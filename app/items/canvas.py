@@ -1,0 +1,90 @@
+"""A painted surface with places that can be pointed at, clicked and read aloud."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QHelpEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from stridescope.app import theme as themes
+from stridescope.app.items.sketch import Sketch
+from stridescope.app.selection import NOTHING, Selection
+
+
+@dataclasses.dataclass(frozen=True)
+class Spot:
+    """A place on a canvas: what it selects and what it says when the mouse rests there.
+
+    Without ``preview`` only a click selects: for places that would move away under the mouse.
+    """
+
+    rect: QRectF
+    target: Callable[[QPointF], Selection]
+    tip: str = ""
+    preview: bool = True
+
+
+class Canvas(QWidget):
+    """Paints itself in :meth:`sketch`, which leaves a :class:`Spot` wherever something can be pointed at.
+
+    ``pointed`` previews while the mouse moves, ``picked`` pins on a click; an empty selection means "let go".
+    """
+
+    pointed = Signal(object)
+    picked = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.spots: list[Spot] = []
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def sketch(self, sketch: Sketch) -> None:
+        """Paint; overridden by each panel."""
+        raise NotImplementedError
+
+    def spot(
+        self, rect: QRectF, target: Selection | Callable[[QPointF], Selection], tip: str = "", *, preview: bool = True
+    ) -> None:
+        """Leave a place that selects ``target``."""
+        self.spots.append(Spot(rect, target if callable(target) else lambda _point: target, tip, preview))
+
+    def spot_at(self, point: QPointF) -> Spot | None:
+        """Return the topmost spot under ``point``."""
+        return next((s for s in reversed(self.spots) if s.rect.contains(point)), None)
+
+    def target_at(self, point: QPointF) -> Selection:
+        """Return what a click at ``point`` would select."""
+        spot = self.spot_at(point)
+        return spot.target(point) if spot else NOTHING
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        theme = themes.active()
+        painter.fillRect(self.rect(), theme.color("panel"))
+        self.spots.clear()
+        self.sketch(Sketch(painter, theme))
+        painter.end()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        spot = self.spot_at(event.position())
+        target = spot.target(event.position()) if spot else NOTHING
+        self.setCursor(Qt.CursorShape.PointingHandCursor if target else Qt.CursorShape.ArrowCursor)
+        self.pointed.emit(target if spot and spot.preview else NOTHING)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton:
+            self.picked.emit(self.target_at(event.position()))
+
+    def leaveEvent(self, _event: QEvent) -> None:
+        self.pointed.emit(NOTHING)
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
+            spot = self.spot_at(QPointF(event.pos()))
+            QToolTip.showText(event.globalPos(), spot.tip if spot else "", self)
+            return True
+        return super().event(event)

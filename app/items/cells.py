@@ -1,0 +1,109 @@
+"""Cells of a matrix: words where they fit, one picture made by NumPy where they do not."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QColor, QImage
+
+from stridescope.app.items.sketch import Sketch
+from stridescope.app.theme import Theme
+from stridescope.app.values import element_text
+
+WORDS_FROM = 24  # pixels: smaller cells hold no readable number
+CELLS_FROM = 5  # pixels: smaller cells are pixels of one picture
+
+
+@dataclasses.dataclass(frozen=True)
+class CellMatrix:
+    """Rows × columns of elements: their values where known, which are lit, and the hue of their storage."""
+
+    values: np.ndarray | None
+    lit: np.ndarray
+    hue: QColor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        rows, columns = self.lit.shape
+        return rows, columns
+
+
+def cell_rect(origin: QPointF, pitch: float, row: int, column: int, *, gap: float = 3) -> QRectF:
+    """Return where a cell lies."""
+    side = pitch - gap if pitch > 12 else pitch - min(gap, pitch * 0.12)
+    return QRectF(origin.x() + column * pitch, origin.y() + row * pitch, side, side)
+
+
+def draw_cells(sketch: Sketch, origin: QPointF, pitch: float, cells: CellMatrix, clip: QRectF) -> None:
+    """Draw the cells that lie in ``clip``."""
+    if pitch < CELLS_FROM:
+        rows, columns = cells.shape
+        image = cell_image(cells, sketch.theme)
+        sketch.painter.drawImage(QRectF(origin.x(), origin.y(), columns * pitch, rows * pitch), image)
+        return
+    font_size = word_size(cells.values, pitch - 7)
+    for row in _visible(cells.shape[0], origin.y(), pitch, clip.top(), clip.bottom()):
+        for column in _visible(cells.shape[1], origin.x(), pitch, clip.left(), clip.right()):
+            value = None if cells.values is None or pitch < WORDS_FROM else cells.values[row, column]
+            draw_cell(
+                sketch, cell_rect(origin, pitch, row, column), value, bool(cells.lit[row, column]), cells.hue, font_size
+            )
+
+
+def draw_cell(sketch: Sketch, rect: QRectF, value: object, lit: bool, hue: QColor, font_size: float = 13) -> None:
+    """Draw one cell; ``value`` None leaves it without words."""
+    fill = sketch.theme.mix(hue, 0.55) if lit else sketch.color("free")
+    sketch.box(rect, fill, hue if lit else "line", radius=3 if rect.width() > 12 else 1)
+    if value is not None:
+        baseline = rect.center().y() + font_size * 0.36
+        sketch.text(
+            rect.center().x(), baseline, element_text(value), "text" if lit else "dim", size=font_size, mono=True,
+            anchor="middle",
+        )  # fmt: skip
+
+
+def word_size(values: np.ndarray | None, room: float) -> float:
+    """Return the font size at which the longest of (a sample of) the values fits into ``room`` pixels."""
+    if values is None or not values.size:
+        return 13
+    longest = max(len(element_text(v)) for v in values.ravel()[:400])
+    return float(np.clip(room / (0.6 * longest), 8, 13))
+
+
+def cell_image(cells: CellMatrix, theme: Theme) -> QImage:
+    """Return one pixel per cell: its hue, lighter where the value is larger; unlit cells are grey."""
+    ramp = _ramp(theme, cells.hue)
+    level = np.full(cells.lit.shape, 128, np.uint8) if cells.values is None else levels(cells.values)
+    pixels = ramp[cells.lit.astype(np.uint8), level]
+    rows, columns = pixels.shape
+    return QImage(pixels.data, columns, rows, columns * 4, QImage.Format.Format_RGB32).copy()
+
+
+def levels(values: np.ndarray) -> np.ndarray:
+    """Return values as 0…255 between the smallest and largest finite one."""
+    numbers = np.abs(values) if np.iscomplexobj(values) else values
+    numbers = np.asarray(numbers, np.float32)
+    finite = np.isfinite(numbers)
+    low, high = (float(numbers[finite].min()), float(numbers[finite].max())) if finite.any() else (0.0, 1.0)
+    scaled = (np.where(finite, numbers, low) - low) * (255 / ((high - low) or 1))
+    return scaled.astype(np.uint8)
+
+
+def _ramp(theme: Theme, hue: QColor) -> np.ndarray:
+    """Return colours by (lit, level) as 0xffRRGGBB."""
+    table = np.empty((2, 256), np.uint32)
+    for lit, color in enumerate((theme.color("dim"), hue)):
+        ends = np.array(
+            [theme.mix(color, 0.12 + 0.1 * lit).getRgb()[:3], theme.mix(color, 0.45 + 0.5 * lit).getRgb()[:3]]
+        )
+        mixed = np.linspace(ends[0], ends[1], 256).astype(np.uint32)
+        table[lit] = 0xFF000000 | mixed[:, 0] << 16 | mixed[:, 1] << 8 | mixed[:, 2]
+    return table
+
+
+def _visible(count: int, start: float, pitch: float, low: float, high: float) -> range:
+    first, last = int((low - start) // pitch), int((high - start) // pitch) + 1
+    return range(max(0, first), min(count, last))

@@ -1,0 +1,155 @@
+"""Several panels in one place: the shown one is named first in the header, a click on another shows that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+
+from stridescope.app import theme as themes
+from stridescope.app.items.icons import draw_icon
+from stridescope.app.items.sketch import Sketch, text_width
+from stridescope.app.text import tr
+
+HEAD_HEIGHT = 32
+
+
+class Stack(QWidget):
+    """``shown`` tells which page is in front, ``grown`` that the header's ⤢ was pressed."""
+
+    shown = Signal(int)
+    grown = Signal()
+
+    def __init__(self, titles: Sequence[str], pages: Sequence[QWidget]) -> None:
+        super().__init__()
+        self.head = _Head(list(titles))
+        self.pages = QStackedWidget()
+        for page in pages:
+            self.pages.addWidget(page)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.head)
+        layout.addWidget(self.pages)
+        self.head.chosen.connect(self.show_page)
+        self.head.grown.connect(self.grown)
+
+    def show_page(self, place: int) -> None:
+        """Bring a page to the front."""
+        if place != self.pages.currentIndex():
+            self.pages.setCurrentIndex(place)
+            self.head.choose(place)
+            self.shown.emit(place)
+
+    def set_heading(self, title: str, facts: str, right: str) -> None:
+        """Show the front page's title, its facts, and facts at the right."""
+        self.head.set_heading(title, facts, right)
+
+    def add_tool(self, place: int, tool: QWidget) -> None:
+        """Put a widget at the right of the header while a page is in front."""
+        self.head.add_tool(place, tool)
+
+
+class _Head(QWidget):
+    """The header: bold title of the front page, then the others; keyboard: Left and Right."""
+
+    chosen = Signal(int)
+    grown = Signal()
+
+    def __init__(self, titles: list[str]) -> None:
+        super().__init__()
+        self._titles, self._current = titles, 0
+        self._title, self._facts, self._right = titles[0], "", ""
+        self._places: list[tuple[QRectF, int]] = []
+        self._tools: dict[int, QWidget] = {}
+        self._hovered = -1
+        self.growable = True
+        self.setFixedHeight(HEAD_HEIGHT)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus if len(titles) > 1 else Qt.FocusPolicy.NoFocus)
+        self.setAccessibleName(", ".join(titles))
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 12, 1)
+        layout.addStretch(1)
+
+    def choose(self, place: int) -> None:
+        """Name ``place`` first."""
+        self._current = place
+        self._title, self._facts, self._right = self._titles[place], "", ""
+        for page, tool in self._tools.items():
+            tool.setVisible(page == place)
+        self.update()
+
+    def set_heading(self, title: str, facts: str, right: str) -> None:
+        if (title, facts, right) != (self._title, self._facts, self._right):
+            self._title, self._facts, self._right = title, facts, right
+            self.update()
+
+    def add_tool(self, place: int, tool: QWidget) -> None:
+        self._tools[place] = tool
+        self.layout().addWidget(tool)  # type: ignore[union-attr]
+        tool.setVisible(place == self._current)
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        sketch = Sketch(painter, themes.active())
+        painter.fillRect(self.rect(), sketch.color("panel"))
+        painter.fillRect(0, self.height() - 1, self.width(), 1, sketch.color("line"))
+        if self.hasFocus():
+            painter.fillRect(12, self.height() - 2, round(text_width(self._title, bold=True)), 2, sketch.color("now"))
+        self._places.clear()
+        end = self._draw_titles(sketch)
+        self._draw_right(sketch, end)
+        painter.end()
+
+    def _draw_titles(self, sketch: Sketch) -> float:
+        baseline = self.height() / 2 + 4
+        x = 12 + sketch.text(12, baseline, self._title, bold=True) + 10
+        if self._facts:
+            x += sketch.text(x, baseline, self._facts, "dim") + 10
+        for place, title in enumerate(self._titles):
+            if place != self._current:
+                x += sketch.text(x, baseline, "·", "faint") + 8
+                width = sketch.text(x, baseline, title, "text" if place == self._hovered else "dim")
+                self._places.append((QRectF(x - 4, 0, width + 8, self.height()), place))
+                x += width + 8
+        return x
+
+    def _draw_right(self, sketch: Sketch, end: float) -> None:
+        right = self.width() - 12.0
+        if self.growable and not self._tools.get(self._current):
+            rect = QRectF(right - 13, self.height() / 2 - 7, 13, 13)
+            draw_icon(sketch.painter, "expand", rect, sketch.color("text" if self._hovered == -2 else "dim"))
+            self._places.append((rect.adjusted(-6, -8, 6, 8), -2))
+            right -= 24
+        if self._right:
+            sketch.text(right, self.height() / 2 + 4, self._right, "dim", anchor="right", room=max(20.0, right - end))
+
+    def _place_at(self, point: QPointF) -> int:
+        return next((place for rect, place in self._places if rect.contains(point)), -1)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._hovered = self._place_at(event.position())
+        self.setToolTip(tr("fill the window") if self._hovered == -2 else "")
+        self.update()
+
+    def leaveEvent(self, _event: QEvent) -> None:
+        self._hovered = -1
+        self.update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        place = self._place_at(event.position())
+        if place == -2:
+            self.grown.emit()
+        elif place >= 0:
+            self.chosen.emit(place)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Down):
+            self.chosen.emit((self._current + 1) % len(self._titles))
+        elif event.key() == Qt.Key.Key_Up:
+            self.chosen.emit((self._current - 1) % len(self._titles))
+        else:
+            super().keyPressEvent(event)

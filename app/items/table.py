@@ -1,0 +1,189 @@
+"""A quiet table: rows of words with a swatch of hue, keyboard and screen reader included."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QEvent,
+    QModelIndex,
+    QPersistentModelIndex,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QMouseEvent, QPainter
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
+
+from stridescope.app import theme as themes
+from stridescope.app.items.sketch import Sketch, text_width
+from stridescope.app.theme import ui_font
+
+Index = QModelIndex | QPersistentModelIndex
+ROW_HEIGHT = 27
+
+
+@dataclasses.dataclass(frozen=True)
+class TableRow:
+    """What one row shows: its words, the storage whose hue it wears (0: none), and whether it is quiet."""
+
+    key: int
+    cells: tuple[str, ...]
+    storage: int = 0
+    quiet: bool = False
+    tip: str = ""
+    indent: int = 0
+
+
+class Rows(QAbstractTableModel):
+    """Rows as Qt reads them; replaced as a whole."""
+
+    def __init__(self, columns: tuple[str, ...]) -> None:
+        super().__init__()
+        self.columns = columns
+        self.rows: list[TableRow] = []
+
+    def replace(self, rows: list[TableRow]) -> None:
+        """Show other rows, keeping what did not change."""
+        if rows == self.rows:
+            return
+        same = len(rows) == len(self.rows)
+        if not same:
+            self.beginResetModel()
+        self.rows = rows
+        if same:
+            self.dataChanged.emit(self.index(0, 0), self.index(len(rows) - 1, len(self.columns) - 1))
+        else:
+            self.endResetModel()
+
+    def rowCount(self, _parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own signature)
+        return len(self.rows)
+
+    def columnCount(self, _parent: Index = QModelIndex()) -> int:  # noqa: B008
+        return len(self.columns)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row = self.rows[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return row.cells[index.column()]
+        return row.tip if role == Qt.ItemDataRole.ToolTipRole and row.tip else None
+
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
+            return self.columns[section]
+        return None
+
+
+class Table(QTableView):
+    """``row_picked`` and ``row_pointed`` give the key of a row (0: none)."""
+
+    row_picked = Signal(int)
+    row_pointed = Signal(int)
+
+    def __init__(self, columns: tuple[str, ...], name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self.rows = Rows(columns)
+        self.setModel(self.rows)
+        self.marked: frozenset[int] = frozenset()
+        self.setItemDelegate(_Cell(self))
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setFrameStyle(0)
+        self.setShowGrid(False)
+        self.setMouseTracking(True)
+        self.setTabKeyNavigation(False)
+        self._style_headers()
+        self.activated.connect(self._pick)
+        self.entered.connect(lambda index: self.row_pointed.emit(self.rows.rows[index.row()].key))
+
+    def _style_headers(self) -> None:
+        self.verticalHeader().hide()
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
+        header = self.horizontalHeader()
+        header.setFont(ui_font(11))
+        header.setHighlightSections(False)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        header.setStretchLastSection(True)
+        header.setMinimumSectionSize(24)
+        self.restyle()
+
+    def restyle(self) -> None:
+        """Take the colours of the active theme."""
+        theme = themes.active()
+        self.horizontalHeader().setStyleSheet(
+            f"QHeaderView {{ background: {theme.panel}; }}"
+            f"QHeaderView::section {{ background: {theme.panel}; color: {theme.faint}; border: none;"
+            f" border-bottom: 1px solid {theme.line}; padding: 5px 8px; }}"
+        )
+
+    def show_rows(self, rows: list[TableRow], marked: frozenset[int] = frozenset()) -> None:
+        """Show ``rows``; those whose key is in ``marked`` are the selection that all panels share."""
+        self.rows.replace(rows)
+        if marked != self.marked:
+            self.marked = marked
+            first = next((i for i, row in enumerate(rows) if row.key in marked), -1)
+            if first >= 0:
+                self.scrollTo(self.rows.index(first, 0))
+        self.viewport().update()
+
+    def fit_columns(self, minimum: tuple[int, ...]) -> None:
+        """Make each column as wide as its widest word, at least ``minimum``."""
+        for column, width in enumerate(minimum):
+            words = [row.cells[column] for row in self.rows.rows[:200]]
+            needed = max((text_width(w, mono=True) for w in words), default=0) + 22 + (15 if column == 0 else 0)
+            self.setColumnWidth(column, min(260, max(width, round(needed))))
+
+    def _pick(self, index: Index) -> None:
+        self.row_picked.emit(self.rows.rows[index.row()].key)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        super().mousePressEvent(event)
+        index = self.indexAt(event.position().toPoint())
+        if index.isValid():
+            self._pick(index)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.row_pointed.emit(0)
+
+
+class _Cell(QStyledItemDelegate):
+    """Draws one cell: the swatch in the first column, hatching nowhere, a hairline under the row."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        self._table = table
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        rect: QRect = option.rect  # type: ignore[attr-defined]
+        row = self._table.rows.rows[index.row()]
+        painter.save()
+        sketch = Sketch(painter, themes.active())
+        hue = sketch.theme.hue(row.storage)
+        if row.key in self._table.marked:
+            painter.fillRect(rect, sketch.theme.mix(hue, 0.14))
+        if self._table.hasFocus() and index.row() == self._table.currentIndex().row():
+            painter.fillRect(QRect(rect.left(), rect.bottom() - 1, rect.width(), 1), sketch.color("now"))
+        painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), sketch.theme.mix("line", 0.5))
+        self._words(sketch, rect, row, index.column())
+        painter.restore()
+
+    def _words(self, sketch: Sketch, rect: QRect, row: TableRow, column: int) -> None:
+        x = rect.left() + 8.0 + (row.indent * 14 if column == 0 else 0)
+        if column == 0 and row.storage:
+            sketch.box(QRectF(x, rect.center().y() - 4, 9, 9), sketch.theme.hue(row.storage), radius=2)
+            x += 15
+        color = "dim" if row.quiet else "text"
+        room = max(8.0, rect.right() - x - 2)
+        sketch.text(x, rect.center().y() + 5, row.cells[column], color, mono=True, room=room)
+
+    def sizeHint(self, _option: QStyleOptionViewItem, index: Index) -> QSize:
+        words = self._table.rows.rows[index.row()].cells[index.column()]
+        return QSize(round(text_width(words, mono=True)) + 22, ROW_HEIGHT)

@@ -1,0 +1,472 @@
+"""The window: session, cursor and panels brought together; every action ends here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from PySide6.QtCore import QPoint, QSettings, Qt, QTimer
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QApplication,
+    QFileDialog,
+    QInputDialog,
+    QMainWindow,
+    QMenu,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from stridescope.app import actions as rows
+from stridescope.app import motion, replay
+from stridescope.app import theme as themes
+from stridescope.app.cursor import Cursor
+from stridescope.app.dialogs import Keys, Palette
+from stridescope.app.items.banner import Banner
+from stridescope.app.items.icons import icon
+from stridescope.app.moment import moment_at
+from stridescope.app.panels.editor_model import EditorPicture, file_name
+from stridescope.app.selection import NOTHING, Selection
+from stridescope.app.session import EMPTY, REPLAY, RUNNING, STARTING, WAITING, Session
+from stridescope.app.text import LANGUAGES, tr
+from stridescope.app.toolbar import Toolbar
+from stridescope.app.welcome import Welcome, remember_file
+from stridescope.app.workbench import Workbench
+from stridescope.engine.recording.store import RecordingError
+
+SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of stops
+PLAY_MS = 420  # one stop at speed 1×
+
+
+class MainWindow(QMainWindow):
+    """Shows one session; the welcome page while there is none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session, self.cursor = Session(self), Cursor()
+        self.grain = "op"
+        self.speed = 2
+        self.actions_by_id = {row.id: self._action(row) for row in rows.ACTIONS}
+        self.actions_by_id["menu"] = QAction(tr("Menu"), self, toolTip=tr("All menus"))
+        self.actions_by_id["menu"].triggered.connect(self._pop_menu)
+        self.toolbar, self.banner = Toolbar(self.actions_by_id), Banner()
+        self.welcome, self.workbench = Welcome(), Workbench()
+        self.menu = self._menu()
+        self._play = QTimer(self, interval=PLAY_MS)
+        self._play.timeout.connect(self._play_on)
+        self._due = QTimer(self, singleShot=True, interval=0)
+        self._due.timeout.connect(self.refresh)
+        self._arrange()
+        self._connect()
+        self.set_grain("op")
+        self._follow_status()
+
+    # ---- building ----------------------------------------------------------------------------------------------
+
+    def _action(self, row: rows.Action) -> QAction:
+        action = QAction(rows.title(row), self)
+        action.setObjectName(row.id)
+        action.setShortcuts([QKeySequence(key) for key in row.keys])
+        keys = QKeySequence(row.keys[0]).toString(QKeySequence.SequenceFormat.NativeText) if row.keys else ""
+        action.setToolTip(tr(row.tip) + (f"  ({keys})" if keys else ""))
+        action.setCheckable(row.checkable)
+        action.triggered.connect(lambda _checked=False: row.run(self))
+        self.addAction(action)
+        return action
+
+    def _menu(self) -> QMenu:
+        menu = QMenu(self)
+        for title in rows.MENUS:
+            part = menu.addMenu(tr(title))
+            for row in rows.ACTIONS:
+                if row.menu == title:
+                    if row.icon:
+                        self.actions_by_id[row.id].setIcon(icon(row.icon, themes.active().color("text")))
+                    part.addAction(self.actions_by_id[row.id])
+        return menu
+
+    def _arrange(self) -> None:
+        self.setWindowTitle("Stridescope")
+        self.setAcceptDrops(True)
+        self._pages = QStackedWidget()
+        self._pages.addWidget(self.welcome)
+        self._pages.addWidget(self.workbench)
+        centre = QWidget()
+        column = QVBoxLayout(centre)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for widget in (self.toolbar, self.banner, self._pages):
+            column.addWidget(widget)
+        self.setCentralWidget(centre)
+        self.resize(1600, 1000)
+        layout = QSettings().value("layout/1")
+        if isinstance(layout, list):
+            self.workbench.restore_layout([str(state) for state in layout])
+
+    def _connect(self) -> None:
+        session, cursor, bench = self.session, self.cursor, self.workbench
+        session.changed.connect(self._follow_status)
+        session.grown.connect(self._grow)
+        session.failed.connect(lambda text: self.banner.say(text, failure=True))
+        session.told.connect(lambda text: self.banner.say(text, failure=False))
+        session.input_wanted.connect(self._ask_input)
+        session.answered.connect(bench.panels["console"].answer)
+        bench.panels["console"].asked.connect(session.evaluate)
+        bench.panels["output"].sent.connect(session.send_input)
+        bench.panels["editor"].breakpoint_toggled.connect(session.toggle_breakpoint)
+        bench.panels["editor"].document().modificationChanged.connect(lambda _changed: self._due.start())
+        bench.pointed.connect(cursor.hover)
+        bench.picked.connect(self._pick)
+        bench.scrubbed.connect(self._scrub_to)
+        cursor.moved.connect(self._due.start)
+        cursor.selected.connect(self._due.start)
+        self.welcome.chosen.connect(self.open)
+        self.welcome.asked.connect(self.ask_open)
+        self.toolbar.speed.clicked.connect(lambda: self.change_speed(1))
+
+    # ---- opening and saving ------------------------------------------------------------------------------------
+
+    def open(self, path: str, argv: tuple[str, ...] = (), device: str = "auto") -> bool:
+        """Open a script or a recording."""
+        self.banner.hide()
+        before = self.session.recording
+        if not self.session.open(path, argv, device):
+            return False
+        remember_file(os.path.abspath(path))
+        if self.session.recording is not before or before is None:
+            self._start_over()
+        return True
+
+    def _start_over(self) -> None:
+        """Look at a new session from its beginning; a recording is shown at its first stop."""
+        self.cursor.reset()
+        if self.session.program is not None:
+            self._preview(self.session.program.path)
+        recording = self.session.recording
+        if recording is not None and self.session.status == REPLAY:
+            self.cursor.advance(recording.steps - 1)
+            self.cursor.look(replay.next_stop(recording, -1, "line", "into") or 0)
+        self._follow_status()
+
+    def _preview(self, path: str) -> None:
+        """Show the script's text before the worker has begun with it."""
+        try:
+            text = Path(path).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return
+        self.workbench.panels["editor"].show_picture(EditorPicture(0, path, text, 0, (), {}, "", None))
+
+    def ask_open(self) -> None:
+        """Let the user choose what to open."""
+        kinds = tr("Scripts and recordings") + " (*.py *.ipynb *.stride);;" + tr("All files") + " (*)"
+        path, _ = QFileDialog.getOpenFileName(self, tr("Open"), os.path.dirname(self.session.script), kinds)
+        if path:
+            self.open(path)
+
+    def ask_export(self) -> None:
+        """Let the user choose where the recording or a picture goes."""
+        kinds = tr("Recording") + " (*.stride);;" + tr("Picture of the window") + " (*.png)"
+        name = Path(self.session.script).with_suffix(".stride").name
+        path, kind = QFileDialog.getSaveFileName(self, tr("Export"), name, kinds)
+        if path.endswith(".png") or (path and "png" in kind and not path.endswith(".stride")):
+            self.grab().save(path if path.endswith(".png") else path + ".png")
+        elif path:
+            self.session.save_as(path)
+
+    def save_script(self) -> bool:
+        """Write the edited script back to its file."""
+        editor = self.workbench.panels["editor"]
+        if self.session.program is None or not editor.document().isModified():
+            return True
+        try:
+            Path(self.session.program.path).write_text(editor.toPlainText(), encoding="utf-8")
+        except OSError as error:
+            self.banner.say(
+                tr("{path} cannot be written: {why}", path=self.session.program.path, why=error.strerror or error),
+                failure=True,
+            )
+            return False
+        editor.document().setModified(False)
+        self.banner.say(tr("Saved: restart to run it"), failure=False)
+        return True
+
+    def restart(self) -> None:
+        """Run the script, with what was edited, from its first line."""
+        self.banner.hide()
+        if self.save_script() and self.session.restart():
+            self.banner.hide()
+            self._start_over()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasUrls():
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        self.open(event.mimeData().urls()[0].toLocalFile())
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        QSettings().setValue("layout/1", self.workbench.save_layout())
+        self.session.close()
+        super().closeEvent(event)
+
+    # ---- showing -----------------------------------------------------------------------------------------------
+
+    def _grow(self) -> None:
+        recording = self.session.recording
+        if recording is not None:
+            self.cursor.advance(recording.steps - 1)
+            self._due.start()
+
+    def refresh(self) -> None:
+        """Show the moment that the cursor looks at."""
+        recording = self.session.recording
+        self._follow_status()
+        if recording is None or self.cursor.view < 0:
+            return
+        try:
+            moment = moment_at(recording, self.cursor)
+        except RecordingError as error:
+            self.banner.say(str(error), failure=True)
+            return
+        editor = self.workbench.panels["editor"]
+        editor.breakpoints = self.session.breakpoints
+        editor.setReadOnly(
+            self.session.program is None or editor.picture is None or editor.picture.path != self.session.program.path
+        )
+        self.workbench.present(moment)
+
+    def _follow_status(self) -> None:
+        session = self.session
+        self._pages.setCurrentWidget(self.welcome if session.status == EMPTY else self.workbench)
+        facts = rows.Facts(session.status, self.cursor.view, self.cursor.head)
+        for row in rows.ACTIONS:
+            self.actions_by_id[row.id].setEnabled(row.enabled(facts))
+        name = file_name(session.script)
+        self.setWindowTitle(f"{name} — Stridescope" if name else "Stridescope")
+        self._show_chips()
+        bench = self.workbench
+        bench.panels["console"].allow(session.status == WAITING)
+        if session.status != RUNNING:
+            bench.panels["output"].ask(False)
+        bench.panels["editor"].breakpoints = session.breakpoints
+        bench.panels["editor"].redraw_gutter()
+
+    def _show_chips(self) -> None:
+        bar, recording = self.toolbar, self.session.recording
+        bar.speed.show_words(tr("speed"), f"{SPEEDS[self.speed]:g}×")
+        device = str(recording.meta.get("device", "")) if recording else ""
+        bar.device.show_words(tr("device"), device or "cpu")
+        words = tr("step {step} / {steps}", step=self.cursor.view + 1, steps=self.cursor.head + 1)
+        quiet = {STARTING: tr("starting"), WAITING: tr("recording"), RUNNING: tr("running"), REPLAY: tr("replay")}
+        dot = "err" if self.session.live else ""
+        bar.step.show_words(quiet.get(self.session.status, tr("ended")), words, dot)
+        bar.step.setVisible(self.session.status != EMPTY)
+
+    def _ask_input(self) -> None:
+        self.workbench.show_panel("output")
+        self.workbench.panels["output"].ask(True)
+
+    # ---- time --------------------------------------------------------------------------------------------------
+
+    def forward(self, mode: str) -> None:
+        """Go to the next stop: in the recording while it reaches that far, else with the worker."""
+        recording = self.session.recording
+        if recording is None:
+            return
+        found = replay.next_stop(recording, self.cursor.view, self.grain, mode)
+        if found is not None:
+            self.cursor.look(found)
+        elif not self.cursor.live:
+            self.cursor.look(self.cursor.head)
+        else:
+            self.session.step(self.grain, mode)
+
+    def backward(self, mode: str) -> None:
+        """Go to the stop before; nothing is run again."""
+        recording = self.session.recording
+        if recording is not None:
+            found = replay.previous_stop(recording, self.cursor.view, self.grain, mode)
+            self.cursor.look(0 if found is None else found)
+
+    def scrub(self, stops: int) -> None:
+        """Move by stops, as far as it is recorded."""
+        recording = self.session.recording
+        find = replay.next_stop if stops > 0 else replay.previous_stop
+        step = self.cursor.view
+        for _ in range(abs(stops) if recording is not None else 0):
+            assert recording is not None
+            found = find(recording, step, self.grain, "into")
+            if found is None:
+                step = self.cursor.head if stops > 0 else 0
+                break
+            step = found
+        self.cursor.look(step)
+
+    def _scrub_to(self, step: int) -> None:
+        recording = self.session.recording
+        if recording is not None:
+            self.cursor.look(replay.nearest_stop(recording, step, self.grain))
+
+    def run(self) -> None:
+        """Run to a breakpoint or the end: in the recording first, else with the worker."""
+        recording = self.session.recording
+        if recording is None:
+            return
+        if self.cursor.live:
+            self.session.run()
+            return
+        self.cursor.look(self._recorded_breakpoint() or self.cursor.head)
+
+    def run_to_end(self) -> None:
+        """Run to the end as soon as the worker waits; breakpoints are passed."""
+        if self.session.status == WAITING:
+            self.session.run()
+        if self.session.live:
+            self.session.changed.connect(self._run_on, Qt.ConnectionType.UniqueConnection)
+
+    def _run_on(self) -> None:
+        if self.session.status == WAITING:
+            self.session.run()
+
+    def _recorded_breakpoint(self) -> int | None:
+        """Return the next recorded step at a breakpoint."""
+        recording = self.session.recording
+        assert recording is not None
+        found = [
+            replay.stop_at_line(recording, self.cursor.view, source.id, line)
+            for source in recording.sources.values()
+            for line in self.session.breakpoints.get(source.path, ())
+        ]
+        return min((step for step in found if step is not None), default=None)
+
+    def run_to_caret(self) -> None:
+        """Run until the line of the text cursor is reached: in the recording where it holds it."""
+        recording, editor = self.session.recording, self.workbench.panels["editor"]
+        if recording is None or editor.picture is None:
+            return
+        found = replay.stop_at_line(recording, self.cursor.view, editor.picture.source, editor.caret_line())
+        if found is not None:
+            self.cursor.look(found)
+        elif self.cursor.live:
+            self.session.run_to(editor.picture.path, editor.caret_line())
+        else:
+            self.cursor.look(self.cursor.head)
+
+    def toggle_breakpoint(self) -> None:
+        """Set or remove a breakpoint on the line of the text cursor."""
+        editor = self.workbench.panels["editor"]
+        editor.toggle_breakpoint(editor.caret_line())
+
+    def set_grain(self, grain: str) -> None:
+        """Choose what a step is."""
+        self.grain = grain
+        for name in replay.GRAINS:
+            self.actions_by_id[f"grain_{name}"].setChecked(name == grain)
+
+    def toggle_play(self) -> None:
+        """Play from here, or hold."""
+        if self._play.isActive():
+            self._play.stop()
+        else:
+            if self.cursor.live and not self.session.live:
+                self.cursor.look(0)
+            self._play.start(round(PLAY_MS / SPEEDS[self.speed]))
+
+    def _play_on(self) -> None:
+        if self.session.status == RUNNING:
+            return
+        if not rows.BY_ID["step"].enabled(rows.Facts(self.session.status, self.cursor.view, self.cursor.head)):
+            self._play.stop()
+            return
+        self.forward("into")
+
+    def change_speed(self, by: int) -> None:
+        """Play faster or slower."""
+        self.speed = (self.speed + by) % len(SPEEDS)
+        self._play.setInterval(round(PLAY_MS / SPEEDS[self.speed]))
+        self._show_chips()
+
+    def bookmark(self) -> None:
+        """Put a named flag at this step."""
+        recording = self.session.recording
+        if recording is None:
+            return
+        name, ok = QInputDialog.getText(self, tr("Bookmark"), tr("Name of this moment"))
+        if ok and name.strip():
+            self.put_flag(name.strip())
+
+    def put_flag(self, name: str) -> None:
+        """Put a flag at the step we look at."""
+        recording = self.session.recording
+        try:
+            if recording is not None:
+                recording.add_mark(self.cursor.view, "chapter", {"name": name})
+        except RecordingError as error:
+            self.banner.say(str(error), failure=True)
+        self._due.start()
+
+    # ---- selection ---------------------------------------------------------------------------------------------
+
+    def _pick(self, selection: Selection) -> None:
+        self.cursor.hovered = NOTHING
+        self.cursor.select(selection)
+
+    def unselect(self) -> None:
+        """Let go of what is pinned."""
+        self._pick(NOTHING)
+
+    # ---- looks -------------------------------------------------------------------------------------------------
+
+    def set_theme(self, name: str) -> None:
+        """Paint everything dark or light."""
+        themes.activate(themes.THEMES[name])
+        application = QApplication.instance()
+        if isinstance(application, QApplication):
+            application.setStyleSheet(themes.stylesheet())
+        self.workbench.restyle()
+        self.welcome.restyle()
+        self.update()
+        self._due.start()
+
+    def toggle_theme(self) -> None:
+        """Change between dark and light, and remember it."""
+        name = "light" if themes.active().name == "dark" else "dark"
+        QSettings().setValue("theme", name)
+        self.set_theme(name)
+
+    def toggle_motion(self) -> None:
+        """Skip all animations, or play them again."""
+        motion.allow(not motion.wanted())
+        self.actions_by_id["motion"].setChecked(not motion.wanted())
+        QSettings().setValue("motion", motion.wanted())
+
+    def toggle_language(self) -> None:
+        """Speak the next language from the next start on."""
+        names = list(LANGUAGES)
+        chosen = names[(names.index(str(QSettings().value("language", "en"))) + 1) % len(names)]
+        QSettings().setValue("language", chosen)
+        self.banner.say(tr("{language} from the next start on", language=LANGUAGES[chosen]), failure=False)
+
+    def toggle_maximised(self) -> None:
+        """Let the panel with the focus fill the window, or give it back."""
+        self.workbench.toggle_maximised(self.workbench.area_with_focus())
+
+    def toggle_present(self) -> None:
+        """Full screen and back."""
+        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
+
+    def show_palette(self) -> None:
+        """Find an action by its name."""
+        palette = Palette(self, self.actions_by_id)
+        palette.move(self.mapToGlobal(QPoint((self.width() - palette.width()) // 2, 60)))
+        palette.show()
+        palette.needle.setFocus()
+
+    def show_keys(self) -> None:
+        """Show all keys."""
+        Keys(self).show()
+
+    def _pop_menu(self) -> None:
+        button = self.toolbar.buttons["menu"]
+        self.menu.popup(button.mapToGlobal(QPoint(button.width() - self.menu.sizeHint().width(), button.height())))

@@ -1,0 +1,173 @@
+"""Allocator: segments, blocks and who lives there; why the step got its block; memory over steps."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QBrush, QColor, QPainterPath
+
+from stridescope.app import theme as themes
+from stridescope.app.items.canvas import Canvas
+from stridescope.app.items.sketch import Sketch, text_width
+from stridescope.app.moment import Moment
+from stridescope.app.panels.allocator_model import (
+    AllocatorPicture,
+    BlockBox,
+    Curve,
+    Decision,
+    Pool,
+    SegmentRow,
+    picture,
+)
+from stridescope.app.panels.spec import PanelSpec
+from stridescope.app.selection import Selection
+from stridescope.app.text import plural, tr
+
+LEFT, RIGHT = 40.0, 30.0
+HEIGHTS = {"small": 44.0, "large": 60.0}
+CAPTION = 24.0
+CURVE_HEIGHT = 200.0
+
+
+class AllocatorPanel(Canvas):
+    """A pool is a title and its segments; a segment is a bar of blocks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName(tr("Allocator"))
+        self.picture: AllocatorPicture | None = None
+
+    def present(self, moment: Moment) -> None:
+        """Show the allocator's memory."""
+        self.picture = picture(moment)
+        self.setAccessibleDescription(self.picture.words() if self.picture else "")
+        self.setMinimumHeight(int(self._content_height()))
+        self.update()
+
+    def heading(self) -> tuple[str, str, str]:
+        """The title alone."""
+        return tr("Allocator"), "", ""
+
+    def _content_height(self) -> float:
+        if self.picture is None:
+            return 200
+        pools = sum(40 + len(p.segments) * (HEIGHTS[p.name] + CAPTION) for p in self.picture.pools)
+        return 28 + pools + CURVE_HEIGHT + 60
+
+    def sketch(self, sketch: Sketch) -> None:
+        if self.picture is None:
+            middle = self.width() / 2
+            sketch.text(middle, 120, tr("No device memory yet"), "dim", size=14, bold=True, anchor="middle")
+            sketch.text(middle, 146, tr('Tensors on device="cuda" live here'), "faint", anchor="middle")
+            return
+        y = 28.0
+        for pool in self.picture.pools:
+            y = self._draw_pool(sketch, pool, y)
+        self._draw_curve(sketch, self.picture.curve, y)
+
+    def _draw_pool(self, sketch: Sketch, pool: Pool, y: float) -> float:
+        end = sketch.text(LEFT, y, pool.title, bold=True)
+        sketch.text(LEFT + end + 20, y, pool.rule, "dim", room=self.width() - LEFT - end - 40)
+        y += 12
+        for row in pool.segments:
+            self._draw_segment(sketch, row, y, HEIGHTS[pool.name])
+            y += HEIGHTS[pool.name] + CAPTION
+        if pool.hidden:
+            sketch.text(
+                LEFT, y + 4, plural(pool.hidden, "and {n} more segment", "and {n} more segments"), "dim", size=11
+            )
+        return y + 28
+
+    def _draw_segment(self, sketch: Sketch, row: SegmentRow, y: float, height: float) -> None:
+        assert self.picture is not None
+        width = self.width() - LEFT - RIGHT
+        sketch.box(QRectF(LEFT, y, width, height), None, "line")
+        end = sketch.text(LEFT, y + height + 14, row.caption, "faint", size=10.5, mono=True)
+        widths = bar_widths(np.array([block.share for block in row.blocks]), width)
+        lefts = LEFT + np.concatenate(([0.0], np.cumsum(widths)[:-1]))
+        for block, x, w in zip(row.blocks, lefts.tolist(), widths.tolist(), strict=True):
+            rect = QRectF(x + 1, y + 1, max(1.5, w - 2), height - 2)
+            self._draw_block(sketch, block, rect)
+            self.spot(rect, Selection(storage=block.storage), block.tip)
+            if self.picture.decision and self.picture.decision.address == block.address:
+                self._draw_decision(sketch, self.picture.decision, rect.adjusted(-1, -1, 1, 1), LEFT + end + 16)
+
+    def _draw_decision(self, sketch: Sketch, decision: Decision, rect: QRectF, least: float) -> None:
+        sketch.box(rect, None, "now", width=2.5)
+        x = max(least, min(rect.left() + 8, self.width() - RIGHT - text_width(decision.words)))
+        sketch.text(x, rect.bottom() + 15, decision.words, "now", room=self.width() - x - 8)
+
+    def _draw_block(self, sketch: Sketch, block: BlockBox, rect: QRectF) -> None:
+        hue = sketch.theme.hue(block.storage)
+        stroke: QColor | str = "line" if block.kind == "free" else hue
+        sketch.box(rect, _fill(sketch, block, hue), stroke, dashed=block.kind == "free")
+        if self.picture and block.storage and block.storage == self.picture.selected:
+            sketch.box(rect.adjusted(1.5, 1.5, -1.5, -1.5), None, "text", width=1.6)
+        if rect.width() > 34:
+            color = "dim" if block.kind == "free" else "text"
+            sketch.text(
+                rect.left() + 8, rect.center().y() + 4, block.label, color, size=11.5, mono=True, room=rect.width() - 12
+            )
+
+    def _draw_curve(self, sketch: Sketch, curve: Curve, y: float) -> None:
+        sketch.text(LEFT, y, tr("memory over steps"), bold=True)
+        height = max(CURVE_HEIGHT, self.height() - y - 60)
+        area = QRectF(LEFT, y + 40, self.width() - LEFT - RIGHT, height - 30)
+        top = float(max(int(curve.reserved.max(initial=1)), 1))
+        allocated, reserved = (_stairs(area, curve, series, top) for series in (curve.allocated, curve.reserved))
+        fill = QPainterPath(allocated)
+        fill.lineTo(area.right(), area.bottom())
+        fill.lineTo(area.left(), area.bottom())
+        tint = sketch.theme.color("fwd")
+        tint.setAlphaF(0.25)
+        sketch.path(fill, tint)
+        sketch.path(reserved, None, "dim", 2)
+        sketch.path(allocated, None, "fwd", 2)
+        sketch.line(area.left(), area.bottom(), area.right(), area.bottom(), "line")
+        x = area.left() + area.width() * max(0, curve.view) / curve.last
+        sketch.line(x, area.top() - 8, x, area.bottom(), "now", 2)
+        left = area.left() + 8
+        for words, color in curve.notes:
+            left += sketch.text(left, y + 22, words, color) + 20
+
+
+def bar_widths(shares: np.ndarray, width: float) -> np.ndarray:
+    """Return widths true to ``shares``, save that the smallest stay wide enough to be seen and named."""
+    least = min(44.0, width / max(len(shares), 1) / 2)
+    wanted = np.maximum(shares * width, least)
+    spare = wanted - least
+    excess = wanted.sum() - width
+    return wanted - spare * (excess / spare.sum()) if excess > 0 and spare.sum() > 0 else wanted
+
+
+def _fill(sketch: Sketch, block: BlockBox, hue: QColor) -> QColor | QBrush:
+    if block.kind == "free":
+        return sketch.color("free")
+    if block.kind == "pending":
+        return themes.hatch(sketch.theme.mix(hue, 0.5))
+    return sketch.theme.mix(hue, 0.6)
+
+
+def _stairs(area: QRectF, curve: Curve, series: np.ndarray, top: float) -> QPainterPath:
+    """Return bytes over steps as a staircase; of many samples per pixel the largest is drawn."""
+    x = curve.steps / curve.last
+    columns = np.minimum((x * area.width()).astype(np.int64), int(area.width()))
+    first = np.flatnonzero(np.diff(columns, prepend=-1))
+    heights = np.maximum.reduceat(series, first) if len(series) else series
+    path = QPainterPath(QPointF(area.left(), area.bottom()))
+    level = area.bottom()
+    for column, value in zip(columns[first].tolist(), heights.tolist(), strict=True):
+        path.lineTo(area.left() + column, level)
+        level = area.bottom() - area.height() * value / top
+        path.lineTo(area.left() + column, level)
+    path.lineTo(area.right(), level)
+    return path
+
+
+SPEC = PanelSpec(
+    id="allocator",
+    title="Allocator",
+    help="Segments and blocks of the caching allocator, and why it chose them",
+    area="centre",
+    make=AllocatorPanel,
+)

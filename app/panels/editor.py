@@ -1,0 +1,236 @@
+"""The script: breakpoints in the gutter, the current line, the sub-expression that runs, what each line gave."""
+
+from __future__ import annotations
+
+import math
+
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextBlockFormat, QTextCursor
+from PySide6.QtWidgets import QTextEdit, QWidget
+
+from stridescope.app import theme as themes
+from stridescope.app.items.python_colors import PythonColors
+from stridescope.app.items.sketch import Sketch, text_width
+from stridescope.app.moment import Moment
+from stridescope.app.panels.editor_model import EditorPicture, Mark, Note, file_name, picture
+from stridescope.app.panels.spec import PanelSpec
+from stridescope.app.selection import Selection
+from stridescope.app.text import tr
+from stridescope.app.theme import mono_font
+
+GUTTER, TOP = 52, 5
+LINE_HEIGHT = 24.0
+TEXT_DROP = 3.0
+
+
+class Editor(QTextEdit):
+    """Shows the file that runs; editable while it is a script on disk."""
+
+    breakpoint_toggled = Signal(str, int)
+    picked = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName(tr("Script"))
+        self.setAcceptRichText(False)
+        self.setReadOnly(True)
+        self.setFrameStyle(0)
+        self.setLineWrapMode(QTextEdit.LineWrapMode.NoWrap)
+        self.setFont(mono_font(13))
+        self.document().setDocumentMargin(0)
+        self.setViewportMargins(GUTTER, TOP, 0, 0)
+        self.picture: EditorPicture | None = None
+        self.breakpoints: dict[str, set[int]] = {}
+        self._shown = ""
+        self._colors = PythonColors(self.document())
+        self._gutter = _Gutter(self)
+        self.verticalScrollBar().valueChanged.connect(self._gutter.update)
+
+    def present(self, moment: Moment) -> None:
+        """Show the file, line and sub-expression of this moment."""
+        self.show_picture(picture(moment))
+
+    def show_picture(self, shown: EditorPicture | None) -> None:
+        """Show marks over a text; the text is only replaced when it is another one."""
+        before = self.picture
+        self.picture = shown
+        if shown and shown.text != self._shown:
+            self.show_text(shown.text)
+        if shown and shown.line and (before is None or before.line != shown.line):
+            self._reveal(shown.line)
+        self.viewport().update()
+        self._gutter.update()
+
+    def show_text(self, text: str) -> None:
+        """Replace the text and give every line the mock-up's height."""
+        self._shown = text
+        self.setPlainText(text)
+        height = QTextBlockFormat()
+        height.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+        cursor = QTextCursor(self.document())
+        cursor.select(QTextCursor.SelectionType.Document)
+        cursor.mergeBlockFormat(height)
+        self.document().clearUndoRedoStacks()
+        self.document().setModified(False)
+
+    def heading(self) -> tuple[str, str, str]:
+        """File name at the left, what runs at the right."""
+        if self.picture is None:
+            return tr("Script"), "", ""
+        edited = " · " + tr("edited: restart to run it") if self.document().isModified() else ""
+        return file_name(self.picture.path), edited, self.picture.where
+
+    def restyle(self) -> None:
+        """Take the colours of the active theme."""
+        modified = self.document().isModified()
+        self._colors.restyle()
+        self.document().setModified(modified)
+
+    def redraw_gutter(self) -> None:
+        """Draw the breakpoints again."""
+        self._gutter.update()
+
+    def block_rect(self, block: QTextBlock) -> QRectF:
+        """Return the band of a line in the viewport; Qt sets the text at the bottom of a fixed line height."""
+        top = self.document().documentLayout().blockBoundingRect(block).top() - self.verticalScrollBar().value()
+        return QRectF(0, top + TEXT_DROP, self.viewport().width(), LINE_HEIGHT)
+
+    def line_at(self, y: float) -> int:
+        """Return the 1-based line at viewport height ``y``, or 0."""
+        block = self.cursorForPosition(QPointF(0, y).toPoint()).block()
+        return block.blockNumber() + 1 if self.block_rect(block).contains(QPointF(0, y)) else 0
+
+    def toggle_breakpoint(self, line: int) -> None:
+        """Ask for a breakpoint on ``line`` to be set or removed."""
+        if self.picture and line:
+            self.breakpoint_toggled.emit(self.picture.path, line)
+
+    def caret_line(self) -> int:
+        """Return the 1-based line of the text cursor."""
+        return self.textCursor().blockNumber() + 1
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self.viewport())
+        theme = themes.active()
+        painter.fillRect(self.viewport().rect(), theme.color("panel"))
+        sketch = Sketch(painter, theme)
+        if self.picture:
+            self._draw_current(sketch, self.picture)
+        painter.end()
+        super().paintEvent(event)
+        painter = QPainter(self.viewport())
+        if self.picture:
+            self._draw_over(Sketch(painter, theme), self.picture)
+        painter.end()
+
+    def _draw_current(self, sketch: Sketch, shown: EditorPicture) -> None:
+        if shown.line:
+            band = self.block_rect(self.document().findBlockByNumber(shown.line - 1))
+            sketch.painter.fillRect(band, sketch.theme.mix("now", 0.14))
+
+    def _draw_over(self, sketch: Sketch, shown: EditorPicture) -> None:
+        marks = shown.marks if shown.error is None else (shown.error[1],)
+        for mark in marks:
+            self._underline(sketch, mark, "now" if shown.error is None else "err")
+        for line, note in shown.notes.items():
+            self._draw_note(sketch, line, note)
+        if shown.error:
+            self._draw_error(sketch, *shown.error)
+
+    def _underline(self, sketch: Sketch, mark: Mark, color: str) -> None:
+        block = self.document().findBlockByNumber(mark.line - 1)
+        if block.isValid():
+            left, right = self._x(block, mark.start), self._x(block, mark.end)
+            sketch.painter.fillRect(
+                QRectF(left, self.block_rect(block).bottom() - 2, right - left, 2), sketch.color(color)
+            )
+
+    def _x(self, block: QTextBlock, column: int) -> float:
+        """Return where a column lies in the viewport."""
+        layout = block.layout()
+        line = layout.lineForTextPosition(min(column, len(block.text())))
+        x = line.cursorToX(min(column, len(block.text()))) if line.isValid() else 0.0
+        return (x[0] if isinstance(x, tuple) else x) - self.horizontalScrollBar().value()
+
+    def _draw_note(self, sketch: Sketch, line: int, note: Note) -> None:
+        block = self.document().findBlockByNumber(line - 1)
+        if not block.isValid():
+            return
+        rect = self.block_rect(block)
+        x = self._x(block, len(block.text())) + 16
+        sketch.box(QRectF(x, rect.top() + 9, 6, 6), sketch.theme.hue(note.storage), radius=1.5)
+        sketch.text(x + 12, rect.top() + 16, note.text, "faint", size=11.5, mono=True)
+
+    def _draw_error(self, sketch: Sketch, message: str, mark: Mark) -> None:
+        block = self.document().findBlockByNumber(mark.line - 1)
+        rect = self.block_rect(block)
+        x = self._x(block, len(block.text())) + 14
+        sketch.text(
+            x, rect.top() + 16, message, "err", size=11.5, mono=True, room=max(60.0, self.viewport().width() - x - 6)
+        )
+
+    def _reveal(self, line: int) -> None:
+        """Scroll so that ``line`` can be seen with some lines around it."""
+        rect = self.block_rect(self.document().findBlockByNumber(line - 1))
+        bar, height = self.verticalScrollBar(), self.viewport().height()
+        if rect.top() < LINE_HEIGHT or rect.bottom() > height - 2 * LINE_HEIGHT:
+            bar.setValue(math.floor(bar.value() + rect.top() - height / 2))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """A click behind a line selects the tensor that its note names."""
+        super().mouseReleaseEvent(event)
+        line = self.line_at(event.position().y())
+        note = self.picture.notes.get(line) if self.picture else None
+        block = self.document().findBlockByNumber(line - 1)
+        if note and line and event.position().x() > self._x(block, len(block.text())) + 8:
+            self.picked.emit(Selection(tensor=note.tensor))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._gutter.setGeometry(0, TOP, GUTTER, max(0, self.height() - TOP))
+
+
+class _Gutter(QWidget):
+    """Line numbers and breakpoints; a click sets or removes one."""
+
+    def __init__(self, editor: Editor) -> None:
+        super().__init__(editor)
+        self._editor = editor
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setToolTip(tr("click to set a breakpoint"))
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        sketch = Sketch(painter, themes.active())
+        painter.fillRect(self.rect(), sketch.color("panel"))
+        editor = self._editor
+        block = editor.cursorForPosition(QPointF(0, 0).toPoint()).block()
+        points = editor.breakpoints.get(editor.picture.path, set()) if editor.picture else set()
+        while block.isValid() and editor.block_rect(block).top() < self.height():
+            self._draw_line(sketch, block.blockNumber() + 1, editor.block_rect(block).top(), points)
+            block = block.next()
+        painter.end()
+
+    def _draw_line(self, sketch: Sketch, line: int, top: float, points: set[int]) -> None:
+        current = self._editor.picture is not None and self._editor.picture.line == line
+        if current:
+            sketch.painter.fillRect(QRectF(0, top, GUTTER, LINE_HEIGHT), sketch.theme.mix("now", 0.14))
+            sketch.painter.fillRect(QRectF(0, top, 3, LINE_HEIGHT), sketch.color("now"))
+        sketch.text(
+            GUTTER - 12, top + 16.5, str(line), "dim" if current else "faint", size=13, mono=True, anchor="right"
+        )
+        if line in points:
+            width = text_width(str(line), size=13, mono=True)
+            sketch.box(QRectF(GUTTER - 12 - width - 17, top + 8, 8, 8), "err", radius=4)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._editor.toggle_breakpoint(self._editor.line_at(event.position().y()))
+
+
+SPEC = PanelSpec(
+    id="editor",
+    title="Script",
+    help="The script, its current line, and what each line gave",
+    area="script",
+    make=Editor,
+)

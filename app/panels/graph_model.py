@@ -1,0 +1,239 @@
+"""The graph picture as data: nodes in layers, edges, gradients on their way, who is ready and who waits."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import numpy as np
+
+from stridescope.app.gradients import gradient_words
+from stridescope.app.items.layered import place
+from stridescope.app.moment import Moment
+from stridescope.app.origins import op_before
+from stridescope.app.selection import tensor_name
+from stridescope.app.text import tr
+from stridescope.app.values import size_text
+from stridescope.engine.recording.model import NodeState, Saved, State
+
+COLUMN, LAYER = 224.0, 100.0
+NODE_WIDTH, NODE_HEIGHT = 200.0, 54.0
+STUBS_UP_TO = 80  # nodes: in larger graphs the edges that lead nowhere are not drawn
+LABELS_UP_TO = 300  # gradients
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Centres of all nodes of a graph; negative ids are the stubs of edges that lead nowhere."""
+
+    ids: tuple[int, ...]
+    index: dict[int, int]
+    x: np.ndarray
+    y: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class GraphEdge:
+    """An edge from a node to what it consumed; ``label`` names the gradient that went along it."""
+
+    source: int
+    target: int
+    sent: bool
+    going: bool
+    label: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeFace:
+    """What a node shows: ``role`` is "node", "leaf" or "none"; ``phase`` that of the backward pass."""
+
+    title: str
+    detail: str
+    role: str
+    phase: str
+    storage: int
+    freed: bool
+    tip: str
+
+
+@dataclasses.dataclass(frozen=True)
+class GraphPicture:
+    """Everything the graph panel draws. Faces are made when asked for: a large graph shows few of them."""
+
+    moment: Moment
+    place: Place
+    edges: tuple[GraphEdge, ...]
+    now: int
+    selected: int
+    ready: tuple[str, ...]
+    waiting: tuple[str, ...]
+    news: tuple[str, ...]
+    title: str
+
+    def face(self, node: int) -> NodeFace:
+        """Return what ``node`` shows."""
+        return _stub_face(self.moment, node) if node < 0 else _face(self.moment.state, self.moment.state.nodes[node])
+
+    def words(self) -> str:
+        """Return the graph in words, for a screen reader."""
+        shown = [n for n in self.place.ids if n > 0][-40:]
+        faces = [f"{self.face(n).title} ({self.face(n).detail})" for n in reversed(shown)]
+        return "; ".join([tr("{n} nodes", n=len(self.moment.state.nodes)), *faces])
+
+
+def picture(moment: Moment) -> GraphPicture:
+    """Return the graph at this moment."""
+    state = moment.state
+    sent = _sent(moment)
+    return GraphPicture(
+        moment=moment,
+        place=_placed(tuple((n.id, n.edges) for n in state.nodes.values())),
+        edges=_edges(state, sent),
+        now=_now(state),
+        selected=moment.selection.node,
+        ready=_queue(state, "ready"),
+        waiting=_queue(state, "waiting"),
+        news=_news(moment),
+        title=tr("Graph — backward pass {n}", n=state.backward.number)
+        if _walking(state) and state.backward
+        else tr("Graph"),
+    )
+
+
+def stub(node: int, slot: int) -> int:
+    """Return the id of the stub at the end of a node's edge that leads nowhere."""
+    return -(node * 64 + slot + 1)
+
+
+@functools.lru_cache(maxsize=64)
+def _placed(nodes: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]) -> Place:
+    """Lay the graph out; the same graph is laid out once."""
+    ids = [node for node, _ in nodes]
+    pairs = [(node, target) for node, edges in nodes for target, _ in edges if target]
+    if len(ids) <= STUBS_UP_TO:
+        ends = [
+            (node, stub(node, slot)) for node, edges in nodes for slot, (target, _) in enumerate(edges) if not target
+        ]
+        pairs = _in_slot_order(nodes)
+        ids += [end for _, end in ends]
+    index = {node: i for i, node in enumerate(ids)}
+    x, layer = place(len(ids), [(index[a], index[b]) for a, b in pairs if a in index and b in index])
+    return Place(tuple(ids), index, x * COLUMN, -layer * LAYER)
+
+
+def _in_slot_order(nodes: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]) -> list[tuple[int, int]]:
+    return [(node, target or stub(node, slot)) for node, edges in nodes for slot, (target, _) in enumerate(edges)]
+
+
+def _walking(state: State) -> bool:
+    return state.backward is not None and state.backward.running
+
+
+def _now(state: State) -> int:
+    """Return the node that the step is about: the one that runs, else the one that the op just made."""
+    if state.backward is not None and state.backward.running:
+        return state.backward.current
+    newest = max(state.nodes.values(), key=lambda n: (n.born, n.id), default=None)
+    return newest.id if newest and state.op is not None and newest.born >= state.op.step else 0
+
+
+def _sent(moment: Moment) -> dict[tuple[int, int], str]:
+    """Return the words of the gradients that went along edges in this backward pass, by (node, receiver)."""
+    backward = moment.state.backward
+    if backward is None:
+        return {}
+    labels = len(backward.sent) <= LABELS_UP_TO
+    return {(s.node, s.receiver): gradient_words(moment, s) if labels else "" for s in backward.sent}
+
+
+def _edges(state: State, sent: dict[tuple[int, int], str]) -> tuple[GraphEdge, ...]:
+    stubs = len(state.nodes) <= STUBS_UP_TO
+    current = state.backward.current if state.backward is not None and state.backward.running else 0
+    found = []
+    for node in state.nodes.values():
+        for slot, (target, _) in enumerate(node.edges):
+            if target in state.nodes:
+                label = sent.get((node.id, target))
+                found.append(
+                    GraphEdge(node.id, target, label is not None, label is None and node.id == current, label or "")
+                )
+            elif stubs and not target:
+                found.append(GraphEdge(node.id, stub(node.id, slot), False, False))
+    return tuple(found)
+
+
+def _face(state: State, node: NodeState) -> NodeFace:
+    outputs = [t for t in state.tensors.values() if t.node == node.id]
+    name = next((t.names[0] for t in outputs if t.names), "")
+    leaf = node.name == "AccumulateGrad"
+    owner = (
+        state.tensors.get(node.variable)
+        if leaf
+        else next((t for t in outputs if t.names), outputs[0] if outputs else None)
+    )
+    detail = f"{tensor_name(state, node.variable)} · {tr('leaf')}" if leaf else _detail(state, node, name)
+    return NodeFace(
+        node.name, detail, "leaf" if leaf else "node", node.phase, owner.storage if owner else 0, node.freed,
+        _node_tip(state, node),
+    )  # fmt: skip
+
+
+def _detail(state: State, node: NodeState, name: str) -> str:
+    size = size_text(sum(s.nbytes for s in node.saved))
+    if node.freed:
+        saved = tr("saved: freed") + (f" · {size}" if node.saved else "")
+    elif node.saved:
+        saved = tr("saved: {what}", what=", ".join(_saved_words(state, s) for s in node.saved)) + f" · {size}"
+    else:
+        saved = ""
+    return " · ".join(part for part in (name, saved) if part)
+
+
+def _saved_words(state: State, saved: Saved) -> str:
+    name = tensor_name(state, saved.tensor)
+    named = saved.tensor in state.tensors and not saved.is_output and not name.startswith("#")
+    return f"{saved.field} ({name}) v{saved.version}" if named else f"{saved.field} v{saved.version}"
+
+
+def _node_tip(state: State, node: NodeState) -> str:
+    lines = [node.name, tr("made by {op} at step {step}", op=node.op or "autograd", step=node.born)]
+    if node.sequence_nr >= 0:
+        lines.append(tr("sequence number {n}", n=node.sequence_nr))
+    lines += [tr("keeps {what}", what=f"{_saved_words(state, s)}, {size_text(s.nbytes)}") for s in node.saved]
+    if node.freed:
+        lines.append(tr("what it saved is freed: a second backward would fail"))
+    return "\n".join(lines)
+
+
+def _stub_face(moment: Moment, stub_id: int) -> NodeFace:
+    node, slot = divmod(-stub_id - 1, 64)
+    op = op_before(moment.recording, moment.state.nodes[node].born)
+    tensor = op.inputs[slot] if op and slot < len(op.inputs) else 0
+    name = tensor_name(moment.state, tensor) if tensor in moment.state.tensors else ""
+    detail = tr("{name} does not require grad", name=name) if name else tr("no gradient wanted")
+    return NodeFace("None", detail, "none", "", 0, False, detail)
+
+
+def _queue(state: State, phase: str) -> tuple[str, ...]:
+    if state.backward is None or not state.backward.running:
+        return ()
+    if phase == "ready":
+        shown = [n for n in (state.backward.current, *state.backward.ready) if n in state.nodes]
+        return tuple(tr("{name} deps {n}", name=state.nodes[n].name, n=0) for n in dict.fromkeys(shown))
+    waiting = [n for n in state.nodes.values() if n.phase == "waiting"]
+    return tuple(tr("{name} deps {n}", name=n.name, n=n.waiting) for n in sorted(waiting, key=lambda n: -n.id))
+
+
+def _news(moment: Moment) -> tuple[str, ...]:
+    """Return what the current op added to the graph, in words."""
+    state = moment.state
+    if state.op is None or _walking(state):
+        return ()
+    lines = []
+    for node in state.nodes.values():
+        if node.born >= state.op.step and node.name != "AccumulateGrad":
+            for slot, (target, _) in enumerate(node.edges):
+                if target in state.nodes:
+                    lines.append(f"{node.name} → {state.nodes[target].name} ({tr('input {n}', n=slot)})")
+            lines += [tr("saves {what} for backward", what=_saved_words(state, s)) for s in node.saved]
+    return tuple(lines[:6])

@@ -1,0 +1,286 @@
+"""Storage: which bytes a tensor reads, in which order, and who else reads them."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QColor, QKeyEvent, QWheelEvent
+
+from stridescope.app import theme as themes
+from stridescope.app.items.canvas import Canvas
+from stridescope.app.items.cells import CellMatrix, cell_rect, draw_cells
+from stridescope.app.items.sketch import Sketch, text_width
+from stridescope.app.items.strip import Axis, draw_arc, draw_lane, draw_strip
+from stridescope.app.moment import Moment
+from stridescope.app.panels.spec import PanelSpec
+from stridescope.app.panels.storage_model import Address, Grid, Lane, StoragePicture, Strip, picture
+from stridescope.app.selection import NOTHING, Selection
+from stridescope.app.text import plural, tr
+
+MARGIN = 34.0
+GRID_TOP = 66.0
+CELL = 44.0  # pitch of a logical cell with room for a number
+GRID_HEIGHT = 6 * CELL
+STRIP_HEIGHT = 48.0
+STRIP_DROP = 118.0  # from the grids to the strip: room for the arcs and the curve
+OTHER_HEIGHT = 40.0
+
+
+class StoragePanel(Canvas):
+    """Paints a :class:`StoragePicture`: grids above, the strip below, a curve from the cell to its bytes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName(tr("Storage"))
+        self.picture: StoragePicture | None = None
+        self.selection = NOTHING
+        self._zoom: tuple[int, float, float] = (0, 0.0, 0.0)  # storage, first element, span
+
+    def present(self, moment: Moment) -> None:
+        """Show the storage of the selected tensor."""
+        self.picture = picture(moment)
+        self.selection = moment.selection
+        self.setAccessibleDescription(self.picture.words() if self.picture else "")
+        self.setMinimumHeight(int(self._content_height()))
+        self.update()
+
+    def heading(self) -> tuple[str, str, str]:
+        """The title alone: the picture says the rest."""
+        return tr("Storage"), "", ""
+
+    def sketch(self, sketch: Sketch) -> None:
+        if self.picture is None:
+            self._draw_empty(sketch)
+            return
+        y, cell = self._draw_grids(sketch, self.picture)
+        axis = self._axis(self.picture.strip)
+        strip_y = y + STRIP_DROP
+        self._draw_strip(sketch, self.picture.strip, axis, strip_y)
+        self._draw_arcs(sketch, axis, strip_y - 8)
+        if cell is not None and self.picture.address:
+            self._draw_curve(sketch, cell, axis, strip_y)
+        y = self._draw_lanes(sketch, axis, strip_y + STRIP_HEIGHT + 68)
+        self._draw_others(sketch, y + 44)
+
+    def _draw_empty(self, sketch: Sketch) -> None:
+        middle = self.width() / 2
+        sketch.text(middle, 120, tr("No tensor yet"), "dim", size=14, bold=True, anchor="middle")
+        sketch.text(middle, 146, tr("Step until the script makes one"), "faint", anchor="middle")
+
+    # ---- the logical grids -------------------------------------------------------------------------------------
+
+    def _draw_grids(self, sketch: Sketch, shown: StoragePicture) -> tuple[float, QRectF | None]:
+        """Draw the grids side by side and return where they end and where the selected cell lies."""
+        x, bottom, marked = MARGIN + 10, GRID_TOP, None
+        for grid in shown.grids:
+            pitch = self._pitch(grid)
+            sketch.text(x, GRID_TOP - 22, f"{grid.title}  {grid.facts}", bold=True, room=self.width() - x - 12)
+            self._draw_grid(sketch, grid, QPointF(x, GRID_TOP), pitch)
+            rows, columns = grid.elements.shape
+            bottom = max(bottom, GRID_TOP + rows * pitch)
+            if grid.cell is not None:
+                marked = self._mark_cell(sketch, grid, QPointF(x, GRID_TOP), pitch)
+            title_width = text_width(f"{grid.title}  {grid.facts}", bold=True)
+            x += max(columns * pitch + 26, title_width + 26 if grid is not shown.grids[-1] else 0)
+            x += 44 if grid is not shown.grids[-1] else 0
+        if shown.address:
+            bottom = self._draw_address(sketch, shown.address, x, bottom)
+        return bottom, marked
+
+    def _pitch(self, grid: Grid) -> float:
+        rows, columns = grid.elements.shape
+        room = (self.width() - 2 * MARGIN - 220) / len(self.picture.grids if self.picture else (0,))
+        return float(min(CELL, GRID_HEIGHT / max(rows, 1), max(room, 80) / max(columns, 1)))
+
+    def _draw_grid(self, sketch: Sketch, grid: Grid, origin: QPointF, pitch: float) -> None:
+        assert self.picture is not None
+        values = self.picture.strip.values if grid.storage == self.picture.strip.storage else None
+        inside = values is not None and grid.elements.size and int(grid.elements.max()) < len(values)
+        cells = CellMatrix(values[grid.elements] if inside else None, grid.lit, sketch.theme.hue(grid.storage))
+        draw_cells(sketch, origin, pitch, cells, QRectF(self.rect()))
+        rows, columns = grid.elements.shape
+        area = QRectF(origin.x(), origin.y(), columns * pitch, rows * pitch)
+        own = grid.tensor == self.selection.tensor
+        tip = tr("click a cell to see its bytes")
+        self.spot(area, lambda point: self._cell_target(grid, origin, pitch, point), tip, preview=own)
+
+    def _cell_target(self, grid: Grid, origin: QPointF, pitch: float, point: QPointF) -> Selection:
+        rows, columns = grid.elements.shape
+        row = min(rows - 1, int((point.y() - origin.y()) / pitch))
+        column = min(columns - 1, int((point.x() - origin.x()) / pitch))
+        if grid.tensor == self.selection.tensor:
+            return Selection(tensor=grid.tensor, cell=grid.index(row, column))
+        # A cell of the base: stay with the selected view where it reads that element, else go to the base.
+        element = int(grid.elements[row, column])
+        if grid.lit[row, column]:
+            return Selection(tensor=self.selection.tensor, element=element)
+        return Selection(tensor=grid.tensor, cell=grid.index(row, column))
+
+    def _mark_cell(self, sketch: Sketch, grid: Grid, origin: QPointF, pitch: float) -> QRectF:
+        assert grid.cell is not None
+        rect = cell_rect(origin, pitch, *grid.cell)
+        grown = rect.adjusted(-2, -2, 2, 2) if pitch > 8 else rect.adjusted(-3, -3, 3, 3)
+        sketch.box(grown, None, "now", width=2.5)
+        return rect
+
+    def _draw_address(self, sketch: Sketch, address: Address, x: float, bottom: float) -> float:
+        """Draw the formula beside the grids, or under them where there is no room; return where it ends."""
+        wide = text_width(address.formula, size=14, mono=True)
+        y = GRID_TOP + 22
+        if x + wide > self.width() - 12:
+            x, y = MARGIN + 10, bottom + 30
+        sketch.text(x, y, address.text, "now", size=14, mono=True)
+        sketch.text(x, y + 26, address.formula, size=14, mono=True)
+        sketch.text(x, y + 52, address.legend, "dim")
+        sketch.text(x, y + 76, address.note, "bwd" if address.warning else "dim", room=self.width() - x - 8)
+        return max(bottom, y + 84)
+
+    # ---- the storage strip -------------------------------------------------------------------------------------
+
+    def _axis(self, strip: Strip) -> Axis:
+        storage, first, span = self._zoom
+        left = MARGIN + 10
+        if storage != strip.storage:
+            first = span = 0.0
+        return Axis(left, self.width() - left - MARGIN, strip.count, first, span)
+
+    def _draw_strip(self, sketch: Sketch, strip: Strip, axis: Axis, y: float) -> None:
+        end = sketch.text(axis.left, y - 62, strip.title, bold=True)
+        sketch.text(axis.left + end + 18, y - 62, strip.facts, "dim", room=self.width() - axis.left - end - 40)
+        values = None if strip.values is None or len(strip.values) != strip.count else strip.values[None]
+        draw_strip(sketch, axis, y, STRIP_HEIGHT, CellMatrix(values, strip.lit[None], sketch.theme.hue(strip.storage)))
+        self.spot(
+            QRectF(axis.left, y, axis.right - axis.left, STRIP_HEIGHT),
+            lambda p: self._element_target(axis, p),
+            preview=False,
+        )
+        self._draw_numbers(sketch, axis, y + STRIP_HEIGHT + 18)
+        if strip.summary:
+            sketch.text(axis.left, y + STRIP_HEIGHT + 34, strip.summary, "bwd", size=11)
+        self._mark_element(sketch, axis, y)
+
+    def _element_target(self, axis: Axis, point: QPointF) -> Selection:
+        element = axis.element(point.x())
+        assert self.picture is not None
+        if element >= 0 and self.picture.strip.lit[element]:
+            return Selection(tensor=self.selection.tensor, element=element)
+        return Selection(storage=self.picture.strip.storage, element=element)
+
+    def _draw_numbers(self, sketch: Sketch, axis: Axis, y: float) -> None:
+        """Write element numbers: every one where there is room, else rounded ones."""
+        every = next(s for s in _NUMBER_STEPS if s * axis.pitch >= 30)
+        for element in range(axis.visible().start // every * every, axis.visible().stop, every):
+            if element >= axis.first:
+                sketch.text(axis.middle(element), y, str(element), "faint", size=10.5, mono=True, anchor="middle")
+
+    def _mark_element(self, sketch: Sketch, axis: Axis, y: float) -> None:
+        address = self.picture.address if self.picture else None
+        if address and address.element in axis.visible():
+            width = max(axis.pitch - axis.gap, 3.0)
+            sketch.box(QRectF(axis.x(address.element), y, width, STRIP_HEIGHT), None, "now", width=3)
+
+    def _draw_arcs(self, sketch: Sketch, axis: Axis, y: float) -> None:
+        assert self.picture is not None
+        hue = sketch.theme.hue(self.picture.strip.storage)
+        for arc in self.picture.arcs:
+            if axis.pitch * abs(arc.end - arc.start) >= 8 and arc.end in axis.visible() and arc.start in axis.visible():
+                draw_arc(sketch, axis, y, arc.start, arc.end, arc.label, hue)
+
+    def _draw_curve(self, sketch: Sketch, cell: QRectF, axis: Axis, y: float) -> None:
+        assert self.picture is not None and self.picture.address is not None
+        element = self.picture.address.element
+        if element not in axis.visible():
+            return
+        start, end = QPointF(cell.center().x(), cell.bottom() + 3), QPointF(axis.middle(element), y - 4)
+        reach = max(60.0, (end.y() - start.y()) * 0.55)
+        sketch.curve(start, start + QPointF(0, reach), end - QPointF(0, reach), end, "now", 2)
+
+    # ---- lanes and other storages ------------------------------------------------------------------------------
+
+    def _draw_lanes(self, sketch: Sketch, axis: Axis, y: float) -> float:
+        assert self.picture is not None
+        lanes, hue = self.picture.lanes, sketch.theme.hue(self.picture.strip.storage)
+        sketch.text(axis.left, y, tr("views of this storage"), "dim")
+        for row, lane in enumerate(lanes):
+            self._draw_lane(sketch, axis, y + 16 + row * 24, lane, hue)
+        return y + 16 + len(lanes) * 24
+
+    def _draw_lane(self, sketch: Sketch, axis: Axis, y: float, lane: Lane, hue: QColor) -> None:
+        sketch.text(axis.left - 8, y + 12, lane.name, mono=True, anchor="right", room=axis.left - 12)
+        draw_lane(sketch, axis, y, 15, lane.mask, hue if lane.selected else sketch.theme.mix(hue, 0.35))
+        if lane.repeated:
+            draw_lane(sketch, axis, y, 15, lane.mask, themes.hatch(sketch.color("panel")))
+        tip = tr("{name} reads some elements more than once", name=lane.name) if lane.repeated else lane.name
+        self.spot(QRectF(0, y - 4, self.width(), 24), Selection(tensor=lane.tensor), tip, preview=False)
+
+    def _draw_others(self, sketch: Sketch, y: float) -> None:
+        assert self.picture is not None
+        for strip in self.picture.others:
+            axis = Axis(MARGIN + 10, self.width() - 2 * MARGIN - 10, strip.count)
+            end = sketch.text(axis.left, y, strip.title, bold=True)
+            sketch.text(axis.left + end + 18, y, strip.facts, "dim", room=self.width() - axis.left - end - 40)
+            values = None if strip.values is None or len(strip.values) != strip.count else strip.values[None]
+            draw_strip(
+                sketch, axis, y + 16, OTHER_HEIGHT, CellMatrix(values, strip.lit[None], sketch.theme.hue(strip.storage))
+            )
+            self.spot(QRectF(0, y - 14, self.width(), 74), Selection(storage=strip.storage), preview=False)
+            y += 92
+        if self.picture.hidden:
+            text = plural(self.picture.hidden, "and {n} more storage", "and {n} more storages")
+            sketch.text(MARGIN + 10, y, text, "dim")
+
+    def _content_height(self) -> float:
+        if self.picture is None:
+            return 200.0
+        grids = max(
+            g.elements.shape[0] * min(CELL, GRID_HEIGHT / max(g.elements.shape[0], 1)) for g in self.picture.grids
+        )
+        lanes = 24 * len(self.picture.lanes)
+        return (
+            GRID_TOP
+            + max(grids, 106)
+            + STRIP_DROP
+            + STRIP_HEIGHT
+            + 84
+            + lanes
+            + 44
+            + 92 * len(self.picture.others)
+            + 24
+        )
+
+    # ---- hands -------------------------------------------------------------------------------------------------
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        """Zoom the strip with Ctrl and the wheel; the plain wheel scrolls the panel."""
+        if self.picture is None or not event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            event.ignore()
+            return
+        axis = self._axis(self.picture.strip).zoomed(1.2 ** (event.angleDelta().y() / 120), event.position().x())
+        self._zoom = (self.picture.strip.storage, axis.first, axis.span)
+        self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Alt and an arrow moves the selected cell: plain arrows scrub the timeline."""
+        step = _ARROWS.get(Qt.Key(event.key()))
+        grid = self.picture.grids[-1] if self.picture else None
+        if step is None or grid is None or grid.cell is None or not event.modifiers() & Qt.KeyboardModifier.AltModifier:
+            super().keyPressEvent(event)
+            return
+        row, column = (
+            int(np.clip(a + d, 0, n - 1)) for a, d, n in zip(grid.cell, step, grid.elements.shape, strict=True)
+        )
+        self.picked.emit(Selection(tensor=grid.tensor, cell=grid.index(row, column)))
+
+
+_NUMBER_STEPS = [m * 10**e for e in range(12) for m in (1, 2, 5)]
+_ARROWS = {
+    Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0),
+}  # fmt: skip
+
+SPEC = PanelSpec(
+    id="storage",
+    title="Storage",
+    help="Which bytes a tensor reads, in which order, and who else reads them",
+    area="centre",
+    make=StoragePanel,
+)

@@ -1,0 +1,66 @@
+"""Tensors: every live tensor, where it looks and who made it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
+
+from stridescope.app.items.table import Table, TableRow
+from stridescope.app.moment import Moment
+from stridescope.app.panels.spec import PanelSpec
+from stridescope.app.panels.tensors_model import COLUMNS, headline, rows
+from stridescope.app.selection import NOTHING, Selection
+from stridescope.app.text import tr
+
+WIDTHS = (64, 58, 60, 50, 50, 96)
+
+
+class TensorsPanel(QWidget):
+    """A filter in the header and a table; rows of one storage wear its hue."""
+
+    pointed = Signal(object)
+    picked = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = Table(tuple(tr(c) for c in COLUMNS), tr("Tensors"))
+        self.filter = QLineEdit(placeholderText=tr("filter…"), clearButtonEnabled=True)
+        self.filter.setAccessibleName(tr("filter tensors"))
+        self.filter.textChanged.connect(self._refresh)
+        self.header_tool = self.filter
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.table)
+        self.table.row_picked.connect(lambda key: self.picked.emit(Selection(tensor=key)))
+        self.table.row_pointed.connect(lambda key: self.pointed.emit(Selection(tensor=key) if key else NOTHING))
+        self._moment: Moment | None = None
+
+    def present(self, moment: Moment) -> None:
+        """Show the live tensors; those that share the selected one's storage are not marked, only itself is."""
+        self._moment = moment
+        self._refresh()
+
+    def heading(self) -> tuple[str, str, str]:
+        """How many are alive, in how many storages."""
+        return tr("Tensors"), headline(self._moment) if self._moment else "", ""
+
+    def restyle(self) -> None:
+        """Take the colours of the active theme."""
+        self.table.restyle()
+
+    def _refresh(self) -> None:
+        if self._moment is None:
+            return
+        found = rows(self._moment, self.filter.text())
+        shown = [TableRow(row.tensor, row.cells, row.storage, not row.named, row.tip) for row in found]
+        self.table.show_rows(shown, frozenset({self._moment.selection.tensor}))
+        self.table.fit_columns(WIDTHS)
+
+
+SPEC = PanelSpec(
+    id="tensors",
+    title="Tensors",
+    help="Every live tensor: shape, strides, offset, version and who made it",
+    area="state",
+    make=TensorsPanel,
+)

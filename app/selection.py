@@ -1,0 +1,91 @@
+"""What is selected, as one value that all panels share.
+
+Whatever is clicked (row, cell, node, block, variable), the others must find their part of it: :func:`linked` fills in
+the missing faces from the state. Nothing here knows Qt.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from stridescope.engine.recording.model import State, StorageState, TensorState
+
+
+@dataclasses.dataclass(frozen=True)
+class Selection:
+    """A tensor, its storage, its node; ``cell`` is an index into the tensor, ``element`` one into the storage."""
+
+    tensor: int = 0
+    storage: int = 0
+    node: int = 0
+    cell: tuple[int, ...] | None = None
+    element: int = -1
+
+    def __bool__(self) -> bool:
+        return bool(self.tensor or self.storage or self.node)
+
+
+NOTHING = Selection()
+
+
+def linked(state: State, selection: Selection) -> Selection:
+    """Return ``selection`` with every face that ``state`` knows; faces that are gone are dropped."""
+    tensor = selection.tensor if selection.tensor in state.tensors else 0
+    node = selection.node if selection.node in state.nodes else 0
+    storage = selection.storage if selection.storage in state.storages else 0
+    if not tensor:
+        tensor = _tensor_of_node(state, node) or _tensor_of_storage(state, storage)
+    if tensor:
+        found = state.tensors[tensor]
+        storage, node = storage or found.storage, node or node_of(state, found)
+    return dataclasses.replace(selection, tensor=tensor, storage=storage, node=node)
+
+
+def follow(state: State) -> Selection:
+    """Return what to show while nothing is pinned: what the last op gave, else the youngest named tensor."""
+    candidates = [t for t in (state.op.outputs if state.op else ()) if t in state.tensors]
+    if not candidates:
+        candidates = [t.id for t in state.tensors.values() if t.names] or list(state.tensors)
+    return linked(state, Selection(tensor=max(candidates))) if candidates else NOTHING
+
+
+def node_of(state: State, tensor: TensorState) -> int:
+    """Return the tensor's grad_fn, or the AccumulateGrad node of a leaf, or 0."""
+    if tensor.node in state.nodes:
+        return tensor.node
+    return next((n.id for n in state.nodes.values() if n.variable == tensor.id), 0)
+
+
+def _tensor_of_node(state: State, node: int) -> int:
+    if not node:
+        return 0
+    variable = state.nodes[node].variable
+    if variable in state.tensors:
+        return variable
+    return next((t.id for t in state.tensors.values() if t.node == node), 0)
+
+
+def _tensor_of_storage(state: State, storage: int) -> int:
+    views = views_of(state, storage)
+    return next((t.id for t in views if t.names), views[0].id if views else 0)
+
+
+def views_of(state: State, storage: int) -> list[TensorState]:
+    """Return the tensors that look into ``storage``, oldest first."""
+    return sorted((t for t in state.tensors.values() if t.storage == storage), key=lambda t: t.id) if storage else []
+
+
+def element_count(storage: StorageState, itemsize: int) -> int:
+    """Return how many elements of ``itemsize`` bytes the storage holds."""
+    return storage.nbytes // max(itemsize, 1)
+
+
+def tensor_name(state: State, tensor: int) -> str:
+    """Return what people call the tensor: its variable, whose .grad it is, or its number."""
+    found = state.tensors.get(tensor)
+    if found is None:
+        return f"#{tensor}"
+    if found.names:
+        return found.names[0]
+    owner = next((t for t in state.tensors.values() if t.grad == tensor and t.names), None)
+    return f"{owner.names[0]}.grad" if owner else f"#{tensor}"

@@ -1,0 +1,301 @@
+"""One session: a script that a worker runs, or a recording that is only looked at. Never blocks the window.
+
+The worker writes the recording; the session watches it grow and moves the head. Commands go to the worker, its small
+replies come back here and become signals.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal
+
+from stridescope.app.text import tr
+from stridescope.engine.recording.reader import Recording
+from stridescope.engine.recording.store import RecordingError
+from stridescope.engine.worker import protocol
+from stridescope.engine.worker.client import WorkerClient
+
+EMPTY, STARTING, WAITING, RUNNING, ENDED, REPLAY = "empty", "starting", "waiting", "running", "ended", "replay"
+WATCH_MS = 60
+_SQLITE = b"SQLite format 3\x00"
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """What is run: a script and its arguments on a device."""
+
+    path: str
+    argv: tuple[str, ...] = ()
+    device: str = "auto"
+
+
+class Session(QObject):
+    """``status`` is one of EMPTY, STARTING, WAITING (at a stop), RUNNING, ENDED, REPLAY."""
+
+    changed = Signal()
+    grown = Signal()
+    failed = Signal(str)
+    told = Signal(str)
+    answered = Signal(int, str, bool)
+    input_wanted = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.status = EMPTY
+        self.program: Program | None = None
+        self.recording: Recording | None = None
+        self.breakpoints: dict[str, set[int]] = {}
+        self._client: WorkerClient | None = None
+        self._notifier: QSocketNotifier | None = None
+        self._folder: str | None = None
+        self._path = ""
+        self._watch = QTimer(self, interval=WATCH_MS)
+        self._watch.timeout.connect(self._look)
+
+    # ---- what can be opened ------------------------------------------------------------------------------------
+
+    def open(self, path: str, argv: tuple[str, ...] = (), device: str = "auto") -> bool:
+        """Open a script or a recording, by what the file holds; says why not with ``failed``."""
+        try:
+            with open(path, "rb") as file:
+                head = file.read(len(_SQLITE))
+        except OSError as error:
+            self.failed.emit(tr("{path} cannot be opened: {why}", path=path, why=error.strerror or error))
+            return False
+        if head == _SQLITE or path.endswith(".stride"):
+            return self._open_recording(path)
+        if b"\0" in head:
+            self.failed.emit(tr("{path} is neither a Python script nor a recording", path=path))
+            return False
+        return self._start(Program(os.path.abspath(path), argv, device))
+
+    def restart(self) -> bool:
+        """Run the program again from its first line."""
+        return self.program is not None and self._start(self.program)
+
+    def close(self) -> None:
+        """End the worker and forget the recording; a temporary one is removed."""
+        self._let_go()
+        if self.recording is not None:
+            self.recording.close()
+        self.recording = None
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder = None
+        self._set_status(EMPTY)
+
+    def save_as(self, path: str) -> None:
+        """Copy the recording, complete up to now."""
+        if self.recording is None:
+            return
+        try:
+            _copy_recording(self.recording.path, path)
+        except OSError as error:
+            self.failed.emit(tr("{path} cannot be written: {why}", path=path, why=error.strerror or error))
+
+    def _open_recording(self, path: str) -> bool:
+        try:
+            recording = Recording.open(path)
+        except RecordingError as error:
+            self.failed.emit(str(error))
+            return False
+        self.close()
+        self.program, self.recording = None, recording
+        self._set_status(REPLAY)
+        if recording.live:
+            self._watch.start()
+        self.grown.emit()
+        return True
+
+    def _start(self, program: Program) -> bool:
+        self.close()
+        self.program = program
+        self._folder = tempfile.mkdtemp(prefix="stridescope-")
+        self._path = str(Path(self._folder, Path(program.path).stem + ".stride"))
+        self._client = WorkerClient.start(
+            program.path, program.argv, self._path, device=program.device, breakpoints=self._points()
+        )
+        self._notifier = QSocketNotifier(self._client.fileno(), QSocketNotifier.Type.Read, self)
+        self._notifier.activated.connect(self._receive)
+        self._set_status(STARTING)
+        return True
+
+    # ---- what can be asked -------------------------------------------------------------------------------------
+
+    @property
+    def live(self) -> bool:
+        """Whether a worker is there."""
+        return self.status in (STARTING, WAITING, RUNNING)
+
+    @property
+    def script(self) -> str:
+        """The script's path, also that of a recording that is only looked at."""
+        if self.program is not None:
+            return self.program.path
+        return str(self.recording.meta.get("script", self.recording.path)) if self.recording else ""
+
+    def step(self, grain: str, mode: str) -> None:
+        """Run to the next stop."""
+        self._go(protocol.Step(grain, mode))  # type: ignore[arg-type]
+
+    def run(self) -> None:
+        """Run to a breakpoint or the end."""
+        self._go(protocol.Run())
+
+    def run_to(self, path: str, line: int) -> None:
+        """Run until a line is reached."""
+        self._go(protocol.RunTo(path, line))
+
+    def pause(self) -> None:
+        """Stop as soon as possible."""
+        self._send(protocol.Pause())
+
+    def stop(self) -> None:
+        """End the script; the recording stays."""
+        self._send(protocol.Stop())
+
+    def send_input(self, text: str) -> None:
+        """Give the script a line of its standard input."""
+        self._send(protocol.SendInput(text))
+
+    def evaluate(self, number: int, text: str) -> None:
+        """Evaluate a text where the script stands; the answer comes as ``answered``."""
+        self._send(protocol.Evaluate(number, text))
+
+    def toggle_breakpoint(self, path: str, line: int) -> None:
+        """Set or remove a breakpoint; it holds for the next runs too."""
+        lines = self.breakpoints.setdefault(path, set())
+        lines.symmetric_difference_update({line})
+        self._send(protocol.SetBreakpoints(self._points()))
+        self.changed.emit()
+
+    def _points(self) -> tuple[protocol.Breakpoint, ...]:
+        return tuple(
+            protocol.Breakpoint(path=path, line=line)
+            for path, lines in self.breakpoints.items()
+            for line in sorted(lines)
+        )
+
+    def _go(self, command: protocol.Command) -> None:
+        if self.status == WAITING:
+            self._send(command)
+            self._set_status(RUNNING)
+
+    def _send(self, command: protocol.Command) -> None:
+        if self._client is not None:
+            self._client.send(command)
+
+    # ---- what comes back ---------------------------------------------------------------------------------------
+
+    def _receive(self) -> None:
+        client = self._client
+        for reply in client.receive() if client is not None else ():
+            self._take(reply)
+
+    def _take(self, reply: Any) -> None:
+        match reply:
+            case protocol.Running():
+                self._set_status(RUNNING)
+                self._watch.start()
+            case protocol.Stopped(step, reason, detail):
+                self._stopped(step, reason, detail)
+            case protocol.Evaluated(number, text, ok, _):
+                self._look()
+                self.answered.emit(number, text, ok)
+            case protocol.InputWanted():
+                self._look()
+                self.input_wanted.emit()
+            case protocol.Busy(text):
+                self.told.emit(text)
+            case protocol.Ended():
+                self._end(reply)
+            case protocol.Failed(message):
+                self._refused(message)
+
+    def _stopped(self, step: int, reason: str, detail: str) -> None:
+        self._look()
+        self._watch.stop()
+        self._set_status(WAITING)
+        if detail and reason not in ("step", "start"):
+            self.told.emit(detail)
+
+    def _end(self, reply: protocol.Ended) -> None:
+        words = self._client.last_words if self._client is not None else ""
+        self._look()
+        self._let_go()
+        self._set_status(ENDED)
+        self.grown.emit()
+        if reply.reason == "killed":
+            text = tr("The worker died (status {status}); everything up to there is recorded.", status=reply.status)
+            self.failed.emit(text + ("\n" + words.strip() if words.strip() else ""))
+        elif reply.reason == "memory":
+            self.failed.emit(
+                tr("The script passed its memory limit and was ended; everything up to there is recorded.")
+            )
+
+    def _refused(self, message: str) -> None:
+        if self.status == STARTING:
+            self._let_go()
+            self._set_status(EMPTY)
+        self.failed.emit(message)
+
+    def _look(self) -> None:
+        """Take in what the recording has grown by."""
+        if self.recording is None and not self._open_growing():
+            return
+        assert self.recording is not None
+        before = self.recording.steps
+        try:
+            self.recording.refresh()
+        except RecordingError as error:
+            self._watch.stop()
+            self.failed.emit(str(error))
+            return
+        if self.recording.steps != before:
+            self.grown.emit()
+        if self.status == REPLAY and not self.recording.live:
+            self._watch.stop()
+
+    def _open_growing(self) -> bool:
+        try:
+            self.recording = Recording.open(self._path)
+        except RecordingError:
+            return False  # the worker has not made it yet
+        self.grown.emit()
+        return True
+
+    def _let_go(self) -> None:
+        self._watch.stop()
+        if self._notifier is not None:
+            self._notifier.setEnabled(False)
+            self._notifier.deleteLater()
+        if self._client is not None:
+            self._client.close()
+        self._notifier = self._client = None
+
+    def _set_status(self, status: str) -> None:
+        if status != self.status:
+            self.status = status
+            self.changed.emit()
+
+
+def _copy_recording(source: str, target: str) -> None:
+    """Copy an SQLite file that may still be written, with its newest pages."""
+    import sqlite3
+    from contextlib import closing
+
+    Path(target).unlink(missing_ok=True)
+    try:
+        with (
+            closing(sqlite3.connect(f"{Path(source).as_uri()}?mode=ro", uri=True)) as here,
+            closing(sqlite3.connect(target)) as there,
+        ):
+            here.backup(there)
+    except sqlite3.Error as error:
+        raise OSError(str(error)) from error
