@@ -105,6 +105,31 @@ _INPLACE = """
 def {name}({signature}):
     return stage_write(op, ({names}), ({wants}) and grad_mode.enabled)
 """
+_QUICK_VIEW = """
+def {name}({signature}):
+    if self._plain and self._view_info is None:
+        a = self._array
+        try:
+            r = quick({array_names})
+        except quick_errors:
+            r = None
+        if r is not None and r.size:
+            out = new(Tensor)
+            out._array = r
+            out.dtype = self.dtype
+            out._storage = self._storage or self.storage_
+            out._version_counter = counter = self._version_counter or self.version_counter
+            out._node = None
+            out._requires_grad = False
+            base = self._base_tensor
+            out._base_tensor = self if base is None else base
+            if not grad_mode.enabled or counter.value:
+                mark_view(out, self, False)
+            elif self._requires_grad:
+                stage_track(op, ({names}), out)
+            return out
+    return stage_view(op, ({names}))
+"""
 _VIEW = """
 def {name}({signature}):
     return stage_view(op, ({names}))
@@ -115,7 +140,7 @@ def build(op: Op) -> Callable[..., Any]:
     """The callable of an op, with the schema's own signature."""
     if op.composite is not None:
         return _composite(op)
-    template = _VIEW if op.view else _INPLACE if op.schema.writes else _KERNEL
+    template = (_QUICK_VIEW if op.quick else _VIEW) if op.view else _INPLACE if op.schema.writes else _KERNEL
     if template is _KERNEL and isinstance(op.run, Pointwise) and op.run.ufunc is not None:
         template = _UNARY if op.run.operands(len(op.schema.arguments)) == 1 else _BINARY
     core = _compiled(template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": view})
@@ -150,12 +175,14 @@ def _compiled(template: str, op: Op, names: dict[str, Any]) -> Any:
         names=passed,
         wants=_wants(op),
         plain_rest=rest,
+        array_names=", ".join(["a", *(_safe(a.name) for a in schema.arguments[1:])]),
         second=_safe(schema.arguments[1].name) if len(schema.arguments) > 1 else "",
     )
     scope = {**names, **defaults, "op": op, "journal": journal, "grad_mode": grad_mode, "Tensor": Tensor}
-    scope["any_wants"] = any_wants
+    scope |= {"any_wants": any_wants, "new": object.__new__, "quick": op.quick, "mark_view": mark_view}
+    scope["quick_errors"] = (ValueError, IndexError, TypeError)
     if isinstance(op.run, Pointwise):
-        scope |= {"ufunc": op.run.ufunc, "quick": op.run.quick, "numbers": NUMBERS, "new": object.__new__,
+        scope |= {"ufunc": op.run.ufunc, "quick": op.run.quick, "numbers": NUMBERS,
                   "ndarray": np.ndarray, "asarray": np.asarray}  # fmt: skip
     exec(compile(source, f"<op {op.qualified}>", "exec"), scope)
     return scope[symbol]

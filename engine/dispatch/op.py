@@ -47,6 +47,7 @@ class Op:
     function: bool
     namespace: str
     differentiable_outputs: tuple[int, ...] | None
+    quick: Callable[..., Any] | None
     call: Callable[..., Any] = dataclasses.field(init=False, repr=False)
 
     @property
@@ -88,10 +89,13 @@ def define(
     namespace: str = "torch",
     differentiable_outputs: Sequence[int] | None = None,
     inplace: bool = False,
+    quick: Callable[..., Any] | None = None,
 ) -> Op:
     """Declare an op; raises ValueError when its parts contradict each other.
 
-    ``inplace`` also declares the form with an underscore, which writes the result into ``self``. ``method`` says whether Tensor gets it (by default when the first argument is ``self``), ``function`` whether
+    ``inplace`` also declares the form with an underscore, which writes the result into ``self``. ``quick`` does what
+    ``view`` does on the NumPy array itself, for the shortest path; it returns None (or raises) where it cannot.
+    ``method`` says whether Tensor gets it (by default when the first argument is ``self``), ``function`` whether
     ``namespace`` does. ``differentiable_outputs`` lists the results that carry a grad_fn (by default all floating
     ones).
     """
@@ -111,6 +115,7 @@ def define(
         function=function,
         namespace=namespace,
         differentiable_outputs=None if differentiable_outputs is None else tuple(differentiable_outputs),
+        quick=quick,
     )
     object.__setattr__(op, "call", build(op))
     DECLARED.append(op)

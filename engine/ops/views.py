@@ -127,6 +127,7 @@ transpose = define(
     "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
     doc="Swaps two dims without moving a byte: only the strides change.",
     view=_transpose,
+    quick=lambda a, dim0, dim1: a.swapaxes(dim0, dim1),
     grads={"self": lambda grad, dim0, dim1: grad.transpose(dim0, dim1)},
     samples=[((3, 4), 0, 1)],
 )
@@ -135,6 +136,7 @@ t = define(
     "t(Tensor(a) self) -> Tensor(a)",
     doc="The transpose of a matrix.",
     view=_t,
+    quick=lambda a: a.T if a.ndim < 3 else None,
     grads={"self": lambda grad: grad.t()},
     samples=[((3, 4),), ((3,),)],
 )
@@ -143,6 +145,7 @@ permute = define(
     "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
     doc="Puts the dims in another order.",
     view=_permute,
+    quick=lambda a, dims: a.transpose(dims),
     grads={"self": lambda grad, dims: grad.permute(tuple(np.argsort([d % len(dims) for d in dims]).tolist()))},
     samples=[((2, 3, 4), (2, 0, 1))],
 )
@@ -151,6 +154,7 @@ view = define(
     "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     doc="Reads the same elements in another shape; refuses when only a copy could.",
     view=_view,
+    quick=lambda a, size: a.reshape(size) if a.flags.c_contiguous else None,
     grads={"self": lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)},
     samples=[((3, 4), (2, 6))],
     function=False,
@@ -214,6 +218,7 @@ select = define(
     "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
     doc="One index along a dim; the dim is gone.",
     view=_select,
+    quick=lambda a, dim, index: a[index, ...] if dim == 0 else None,
     grads={"self": lambda grad, self_sym_sizes, dim, index: _select_backward(grad, self_sym_sizes, dim, index)},
     samples=[((3, 4), 0, 1)],
 )
