@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
 from typing import Any
 
 from stridescope.engine.devices.allocator_stats import AllocatorStats, PoolStats
@@ -68,10 +67,6 @@ class Block:
             return "active_allocated"
         return "inactive" if self.is_free else "active_pending_free"
 
-    def release(self) -> None:
-        """Give the block back to the allocator that handed it out."""
-        self.pool.take_back(self)
-
     def insert_after(self, neighbour: Block) -> None:
         """Link the block into the list right behind ``neighbour``."""
         self.prev, self.next = neighbour, neighbour.next
@@ -105,18 +100,16 @@ class BlockPool:
     ``unmapped`` holds the parts of expandable segments that have no memory behind them, by stream and address.
     """
 
-    __slots__ = ("free", "is_small", "label", "private", "searches", "stats", "take_back", "unmapped")
+    __slots__ = ("free", "is_small", "label", "private", "searches", "stats", "unmapped")
 
     def __init__(
         self,
         is_small: bool,
         stats: tuple[PoolStats, PoolStats],
-        take_back: Callable[[Block], None],
         private: PrivatePool | None = None,
     ) -> None:
         self.is_small = is_small
         self.stats = stats
-        self.take_back = take_back
         self.private = private
         self.free: list[tuple[int, int, int, Block]] = []
         self.unmapped: list[tuple[int, int, Block]] = []
@@ -160,13 +153,13 @@ class PrivatePool:
 
     __slots__ = ("allocator", "id", "large", "no_split", "small", "use_count", "use_on_oom")
 
-    def __init__(self, pool_id: PoolId, stats: AllocatorStats, take_back: Callable[[Block], None]) -> None:
+    def __init__(self, pool_id: PoolId, stats: AllocatorStats) -> None:
         self.id = pool_id
         self.no_split = self.use_on_oom = False
         self.use_count = 1
         self.allocator: Any = None
-        self.small = BlockPool(True, stats.of(True), take_back, self)
-        self.large = BlockPool(False, stats.of(False), take_back, self)
+        self.small = BlockPool(True, stats.of(True), self)
+        self.large = BlockPool(False, stats.of(False), self)
 
     @property
     def free_bytes(self) -> int:

@@ -42,7 +42,7 @@ class CachingAllocator:
         self.settings = settings
         self.stats = AllocatorStats(settings.max_split_size)
         self.log = AllocatorLog(f"cuda:{device.index}", journal)
-        self.pools = Pools(self.stats, self.free)
+        self.pools = Pools(self.stats)
         self.source = SegmentSource(device, settings, self.stats, self.log)
         self.events = StreamEvents(device, self.log, self._complete_after_event)
         self.active: dict[int, Block] = {}
@@ -50,7 +50,7 @@ class CachingAllocator:
         self.captures_underway = 0
         self.free_memory_callbacks: list[Callable[[], bool]] = []
         self.out_of_memory_observers: list[Callable[[int, int, int, int], None]] = []
-        self.uncached = BlockPool(False, self.stats.of(False), self.free)
+        self.uncached = BlockPool(False, self.stats.of(False))
         self.lock = threading.RLock()
         self._busy = False
         self._late: list[Block] = []

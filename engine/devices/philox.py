@@ -168,7 +168,7 @@ def integers_per_call(low: int, high: int) -> int:
 def bernoulli(seed: int, offset: int, numel: int, launch: Launch, dtype: np.dtype[Any], probability: float) -> Values:
     """What ``bernoulli_(p)`` gives for one probability."""
     values = unit(seed, offset, numel, launch, dtype)
-    return (values < values.dtype.type(probability)).astype(dtype)
+    return np.asarray(values < values.dtype.type(probability)).astype(dtype)
 
 
 def exponential(seed: int, offset: int, numel: int, launch: Launch, dtype: np.dtype[Any], rate: float = 1.0) -> Values:

@@ -22,11 +22,10 @@ class Route:
 class Pools:
     """All pools of one device's allocator."""
 
-    def __init__(self, stats: AllocatorStats, take_back: Callable[[Block], None]) -> None:
+    def __init__(self, stats: AllocatorStats) -> None:
         self._stats = stats
-        self._take_back = take_back
-        self.small = BlockPool(True, stats.of(True), take_back)
-        self.large = BlockPool(False, stats.of(False), take_back)
+        self.small = BlockPool(True, stats.of(True))
+        self.large = BlockPool(False, stats.of(False))
         self.private: dict[PoolId, PrivatePool] = {}
         self.freeable: dict[PoolId, PrivatePool] = {}
         self.routes: list[Route] = []
@@ -46,7 +45,7 @@ class Pools:
             self.freeable.pop(pool_id, None)
             self.private[pool_id].use_count += 1
         else:
-            self.private[pool_id] = PrivatePool(pool_id, self._stats, self._take_back)
+            self.private[pool_id] = PrivatePool(pool_id, self._stats)
         return self.private[pool_id]
 
     def release(self, pool_id: PoolId) -> None:
