@@ -143,7 +143,7 @@ def build(op: Op) -> Callable[..., Any]:
     template = (_QUICK_VIEW if op.quick else _VIEW) if op.view else _INPLACE if op.schema.writes else _KERNEL
     if template is _KERNEL and isinstance(op.run, Pointwise) and op.run.ufunc is not None:
         template = _UNARY if op.run.operands(len(op.schema.arguments)) == 1 else _BINARY
-    core = _compiled(template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": view})
+    core = _compiled(template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": _stage_of(op)})
     call = _compiled(_TEMPLATE, op, {"core": core, "stage_full": full})
     call.__doc__ = op.doc
     call.core = core  # type: ignore[attr-defined]
@@ -314,7 +314,26 @@ def write(op: Op, args: tuple[Any, ...], wanted: bool) -> Tensor:
 def view(op: Op, args: tuple[Any, ...]) -> Any:
     """Run a view op: compute the layout, make the alias, record its base and node."""
     source: Tensor = args[0]
-    layouts = op.view(source.layout_, *args[1:])  # type: ignore[misc]
+    return _seen(op, args, op.view(source.layout_, *args[1:]))  # type: ignore[misc]
+
+
+def view_by_tensor(op: Op, args: tuple[Any, ...]) -> Any:
+    """Run a view op whose rule has to see the tensor itself: its dtype, storage or conjugate bit."""
+    return _seen(op, args, op.view(*args))  # type: ignore[misc]
+
+
+def by_tensor(rule: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark a view rule that wants the tensor instead of its Layout."""
+    rule.by_tensor = True  # type: ignore[attr-defined]
+    return rule
+
+
+def _stage_of(op: Op) -> Callable[..., Any]:
+    return view_by_tensor if getattr(op.view, "by_tensor", False) else view
+
+
+def _seen(op: Op, args: tuple[Any, ...], layouts: Any) -> Any:
+    source: Tensor = args[0]
     if isinstance(layouts, list):
         made = tuple(_viewed(source, layout) for layout in layouts)
         _track_views(op, args, source, made, multi=True)
@@ -327,9 +346,12 @@ def view(op: Op, args: tuple[Any, ...]) -> Any:
 def _viewed(source: Tensor, layout: Any) -> Tensor:
     if isinstance(layout, Layout):
         return alias(source, layout)
-    layout, kind = layout
+    layout, kind, *bits = layout
     assert isinstance(kind, dtype)
-    return alias(source, layout, kind)
+    result = alias(source, layout, kind)
+    if bits:
+        result._conj, result._neg = bits
+    return result
 
 
 def _track_views(op: Op, args: tuple[Any, ...], source: Tensor, made: tuple[Tensor, ...], multi: bool) -> None:
