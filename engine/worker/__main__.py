@@ -6,6 +6,7 @@ it is :class:`~stridescope.engine.worker.protocol.Start`.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import os
 import socket
@@ -35,12 +36,9 @@ class Channel:
         self._inbox = protocol.Inbox()
 
     def send(self, reply: Reply) -> None:
-        """Send a reply; when nobody listens any more, the worker's time is over too."""
-        with self._lock:
-            try:
-                self._connection.sendall(protocol.pack(reply))
-            except OSError:
-                os.kill(os.getpid(), 9) if os.name != "nt" else os.abort()
+        """Send a reply; when nobody listens any more, :meth:`commands` ends too."""
+        with self._lock, contextlib.suppress(OSError):
+            self._connection.sendall(protocol.pack(reply))
 
     def commands(self) -> Iterator[Any]:
         """Yield commands until the other side hangs up."""
@@ -105,6 +103,7 @@ class Worker:
     def _end(self, reason: str, told: str, status: int) -> None:
         """End the process now, whatever the script is doing, with the recording complete."""
         self._reason = reason
+        self._stepper.hold()
         self._run.cut(told, status)
         os._exit(status)
 

@@ -36,6 +36,7 @@ class WorkerClient:
         self._inbox, self._waiting = protocol.Inbox(), deque[Any]()
         self._words: deque[bytes] = deque(maxlen=64)
         self._ended: Ended | None = None
+        self._stopping = False
         threading.Thread(target=self._listen, name="stridescope-last-words", daemon=True).start()
 
     @classmethod
@@ -67,6 +68,7 @@ class WorkerClient:
         except OSError:
             return
         if isinstance(command, protocol.Stop):
+            self._stopping = True
             threading.Thread(target=self._insist, name="stridescope-stop", daemon=True).start()
 
     def receive(self, timeout: float = 0.0) -> list[Any]:
@@ -86,7 +88,7 @@ class WorkerClient:
             self._ended = reply if isinstance(reply, Ended) else self._ended
             self._waiting.append(reply)
         if not piece and self._ended is None:
-            self._ended = Ended(self.process.wait(), "killed")
+            self._ended = Ended(self.process.wait(), "stopped" if self._stopping else "killed")
             self._waiting.append(self._ended)
 
     def wait(self, kind: type[T], timeout: float = 10.0) -> T:

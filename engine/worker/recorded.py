@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import platform
 import sys
@@ -79,23 +80,30 @@ class RecordedRun:
         self.writer.add_source(self.tracer.source_of(CONSOLE), CONSOLE, text)
 
     def cut(self, reason: str, status: int) -> None:
-        """End the recording in the midst of the run, from any thread, and say why."""
+        """End the recording in the midst of the run, from any thread, and say why.
+
+        The script's streams are left as they are: it may be held while it writes, and flushing would wait for it.
+        """
         emit((RecordingCut.code, reason))
         self._status = status
-        self.close()
+        self._close()
 
     def close(self) -> None:
         """End the recording; in a forked child there is nothing to end."""
-        if self._closed or os.getpid() != self._process:
+        if os.getpid() == self._process:
+            _flush_streams()
+            self._close()
+
+    def _close(self) -> None:
+        if self._closed:
             return
         self._closed = True
         self._watch.stop()
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
         emit((ScriptEnded.code, self._status))
-        self.writer.close(self._status)
-        if self.ended is not None:
+        self.writer.flush()
+        if self.ended is not None:  # told before the recording is tidied up, which takes its time
             self.ended(self._status)
+        self.writer.close(self._status)
 
     def _close_before_exit(self) -> None:
         """``os._exit`` ends a process on the spot: the recording is closed before it."""
@@ -107,6 +115,12 @@ class RecordedRun:
             leave(status)
 
         os._exit = _exit  # type: ignore[assignment]
+
+
+def _flush_streams() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):  # the script may have put anything there, and closed it
+            stream.flush()
 
 
 def _facts(program: Program, loaded: Loaded) -> dict[str, object]:

@@ -6,6 +6,7 @@ between only for a step, a breakpoint or a pause.
 
 from __future__ import annotations
 
+import _thread
 import dataclasses
 import os
 import queue
@@ -59,6 +60,7 @@ class Stepper:
         self._points: list[Armed] = []
         self._goal: Goal | None = None
         self._pausing = False
+        self._held = False
         self._stopped = threading.Event()
         self._level = 0  # how many ops and nodes the script is inside of, counted from where the gate was put in
         self._last = 0  # the kind of the event where the script stands
@@ -107,19 +109,23 @@ class Stepper:
         self._choose()
         threading.Thread(target=self._insist, name="stridescope-pause", daemon=True).start()
 
+    def hold(self) -> None:
+        """Hold the script where it is, for good: its process is about to end."""
+        self._held = True
+        if journal.emit is not None:
+            journal.emit = self._pass
+        _nudge()
+
     def _insist(self) -> None:
         if self._stopped.wait(PATIENCE):
             return
-        if os.name == "nt":
-            import _thread
-
-            _thread.interrupt_main(NUDGE)
-        else:
-            signal.pthread_kill(threading.main_thread().ident or 0, NUDGE)
+        _nudge()
         if not self._stopped.wait(BUSY_AFTER) and self._pausing:
             self._reply(Busy("the script is inside a call that cannot be interrupted; it stops right after it"))
 
     def _nudged(self, *_: object) -> None:
+        if self._held and not self._stopped.is_set():
+            _wait_for_the_end()
         if self._pausing and not self._stopped.is_set():
             self._wait("pause")
 
@@ -134,6 +140,8 @@ class Stepper:
     def _pass(self, wire: Wire) -> None:
         """Record an event, and wait when it is one to stop at."""
         self._raw(wire)
+        if self._held and threading.get_ident() not in self._ours:
+            _wait_for_the_end()
         code = wire[0]
         if code not in DECISIONS or self._stopped.is_set() or (thread := threading.get_ident()) in self._ours:
             if self._stopped.is_set() and code in LINES:
@@ -256,6 +264,18 @@ def _entries(entry: types.TracebackType | None) -> Iterator[types.TracebackType]
     while entry is not None:
         yield entry
         entry = entry.tb_next
+
+
+def _nudge() -> None:
+    """Make the main thread run :meth:`Stepper._nudged` as soon as Python's interpreter has control there."""
+    if os.name == "nt":
+        _thread.interrupt_main(NUDGE)
+    else:
+        signal.pthread_kill(threading.main_thread().ident or 0, NUDGE)
+
+
+def _wait_for_the_end() -> None:
+    threading.Event().wait()
 
 
 def _at(frames: Sequence[types.FrameType], level: int) -> types.FrameType | None:

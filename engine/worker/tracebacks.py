@@ -13,6 +13,7 @@ from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ENGINE = os.path.dirname(HERE) + os.sep
+SHOW_OURS = bool(os.environ.get("STRIDESCOPE_FRAMES"))  # for those who look for a fault of the engine itself
 
 
 def is_ours(path: str) -> bool:
@@ -23,7 +24,7 @@ def is_ours(path: str) -> bool:
 def strip(error: BaseException | None) -> None:
     """Take the engine's frames out of an exception's traceback and out of those it is chained to."""
     seen: set[int] = set()
-    waiting = [error]
+    waiting = [] if SHOW_OURS else [error]
     while waiting:
         current = waiting.pop()
         if current is None or id(current) in seen:
@@ -84,7 +85,7 @@ def _strip_extracted() -> None:
     """Filter what the traceback module reads, so that the script's own ``traceback.format_exc()`` agrees."""
     walk: Callable[..., Iterator[tuple[types.FrameType, Any]]] | None
     walk = getattr(traceback, "_walk_tb_with_full_positions", None)
-    if walk is None:
+    if walk is None or SHOW_OURS:
         return
 
     def filtered(entry: types.TracebackType | None) -> Iterator[tuple[types.FrameType, Any]]:

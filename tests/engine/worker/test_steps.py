@@ -1,0 +1,231 @@
+"""Steps, breakpoints, pause and stop, driven through the protocol as the window drives them."""
+
+from __future__ import annotations
+
+import pathlib
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stridescope.engine.events import FrameEntered, LineReached, RecordingCut, ScriptEnded
+from stridescope.engine.worker.client import WorkerTimeout
+from stridescope.engine.worker.protocol import (
+    Breakpoint,
+    Ended,
+    Failed,
+    Pause,
+    Run,
+    Running,
+    RunTo,
+    SetBreakpoints,
+    Step,
+    Stop,
+    Stopped,
+)
+
+CALLS = """\
+def inner(x):
+    y = x + 1
+    return y
+
+
+def outer(n):
+    total = 0
+    for i in range(n):
+        total += inner(i)
+    return total
+
+
+first = outer(2)
+second = outer(1)
+print(first, second)
+"""
+
+Writer = Callable[..., pathlib.Path]
+Starter = Callable[..., Any]
+
+
+def line(work: Any, stopped: Stopped) -> int:
+    """The line at which the script stands: the one of the step's own event."""
+    event = work.events()[stopped.step]
+    assert isinstance(event, LineReached)
+    return event.line
+
+
+def go(work: Any, command: object) -> int:
+    work.send(command)
+    return line(work, work.wait(Stopped))
+
+
+@pytest.fixture
+def calls(script: Writer, work: Starter) -> Any:
+    started = work(script(CALLS))
+    assert line(started, started.wait(Stopped)) == 1
+    return started
+
+
+def test_over_stays_level(calls: Any) -> None:
+    assert [go(calls, Step("line", "over")) for _ in range(4)] == [6, 13, 14, 15]
+    calls.send(Step("line", "over"))
+    assert calls.wait(Ended) == Ended(0, "finished")
+
+
+def test_into_enters_a_call_and_out_leaves_it(calls: Any) -> None:
+    assert go(calls, RunTo(calls.events(LineReached) and path_of(calls), 13)) == 13
+    assert go(calls, Step("line", "into")) == 7
+    assert go(calls, Step("line", "over")) == 8
+    assert go(calls, Step("line", "over")) == 9
+    assert go(calls, Step("line", "into")) == 2
+    assert go(calls, Step("line", "out")) == 8
+    assert go(calls, Step("line", "out")) == 14
+
+
+def path_of(work: Any) -> str:
+    with_sources = work.state()
+    assert with_sources.frames
+    return str(work.recording.parent / "user.py")
+
+
+def test_over_a_return_goes_to_the_caller(calls: Any) -> None:
+    assert go(calls, RunTo(path_of(calls), 3)) == 3
+    assert go(calls, Step("line", "over")) == 8
+
+
+def test_a_breakpoint_stops_every_time_and_can_be_taken_away(calls: Any) -> None:
+    calls.send(SetBreakpoints((Breakpoint(path=path_of(calls), line=2),)))
+    assert [go(calls, Run()) for _ in range(2)] == [2, 2]
+    calls.send(SetBreakpoints(()))
+    calls.send(Run())
+    assert calls.wait(Ended).status == 0
+
+
+def test_a_condition_chooses_the_hits(calls: Any) -> None:
+    calls.send(SetBreakpoints((Breakpoint(path=path_of(calls), line=9, condition="i == 1 and n == 2"),)))
+    calls.send(Run())
+    stopped = calls.wait(Stopped)
+    assert (stopped.reason, stopped.detail) == ("breakpoint", "user.py:9")
+    assert calls.state().frames[-1].names["i"].text == "1"
+
+
+def test_a_condition_that_fails_stops_and_says_why(calls: Any) -> None:
+    calls.send(SetBreakpoints((Breakpoint(path=path_of(calls), line=9, condition="nothing > 1"),)))
+    calls.send(Run())
+    assert calls.wait(Stopped).detail == "the condition fails: NameError: name 'nothing' is not defined"
+
+
+def test_hits_can_be_skipped(calls: Any) -> None:
+    calls.send(SetBreakpoints((Breakpoint(path=path_of(calls), line=2, skip=2),)))
+    assert go(calls, Run()) == 2
+    assert calls.state().frames[-1].names["x"].text == "0"
+    assert len([e for e in calls.events(FrameEntered) if e.function == "inner"]) == 3
+
+
+@pytest.mark.parametrize(
+    "wrong", [Breakpoint(kind="line", line=1, condition="1 +"), Breakpoint(kind="no such kind")], ids=["text", "kind"]
+)
+def test_a_breakpoint_that_cannot_be_is_refused(calls: Any, wrong: Breakpoint) -> None:
+    calls.send(SetBreakpoints((wrong,)))
+    assert wrong.condition in calls.wait(Failed).message
+
+
+def test_breakpoints_can_be_there_from_the_start(script: Writer, work: Starter) -> None:
+    path = script(CALLS)
+    started = work(path, break_on_start=False, breakpoints=(Breakpoint(path=str(path), line=15),))
+    assert line(started, started.wait(Stopped)) == 15
+
+
+def test_each_stop_finds_the_recording_complete(calls: Any) -> None:
+    for _ in range(12):
+        calls.send(Step("line", "into"))
+        stopped = calls.wait(Stopped)
+        assert len(calls.events()) == stopped.step + 1
+        assert calls.state(stopped.step).line == line(calls, stopped)
+
+
+ENDLESS = {
+    "pure": "n = 0\nwhile True:\n    n += 1\n",
+    "one_line": "while True: pass\n",
+    "sleep": "import time\ntime.sleep(1000)\n",
+    "library": "import re, time\ntime.sleep(0.2)\nre.match(r'(a+)+$', 'a' * 60 + 'b')\n",
+    "numpy": "import numpy\nwhile True:\n    numpy.sort(numpy.random.rand(1000000))\n",
+    "builtin": "import itertools\nfor _ in itertools.count(): list(map(abs, range(1000)))\n",
+    "swallowing": "while True:\n    try:\n        while True: pass\n    except BaseException:\n        pass\n",
+    "thread": "import threading\ndef spin():\n    while True: pass\nthreading.Thread(target=spin).start()\n",
+}
+
+
+def settled(work: Any) -> None:
+    """Wait until the script is well inside its loop: the recording grows, or has held its last line for a while."""
+    work.wait(Running)
+    until = time.monotonic() + 10
+    while not work.events(LineReached) and time.monotonic() < until:
+        select_nothing()
+    select_nothing()
+
+
+def select_nothing() -> None:
+    """Give the worker some time, by waiting for the end of a moment rather than for an event that never comes."""
+    import select
+
+    select.select([], [], [], 0.2)
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_stop_ends_an_endless_script_within_half_a_second(name: str, script: Writer, work: Starter) -> None:
+    started = work(script(ENDLESS[name]), break_on_start=False)
+    settled(started)
+    asked = time.monotonic()
+    started.send(Stop())
+    ended = started.wait(Ended, timeout=5)
+    assert time.monotonic() - asked < 1.0
+    assert ended.reason == "stopped"
+    started.client.process.wait(5)
+    assert started.events(LineReached)
+
+
+@pytest.mark.parametrize("name", ["pure", "one_line", "sleep", "builtin", "swallowing", "numpy"])
+def test_pause_stops_an_endless_script(name: str, script: Writer, work: Starter) -> None:
+    started = work(script(ENDLESS[name]), break_on_start=False)
+    settled(started)
+    asked = time.monotonic()
+    started.send(Pause())
+    assert started.wait(Stopped, timeout=5).reason == "pause"
+    assert time.monotonic() - asked < 1.0
+    started.send(Run())
+    started.wait(Running)
+    started.send(Pause())
+    assert started.wait(Stopped, timeout=5).reason == "pause"
+
+
+def test_a_stopped_recording_says_so(calls: Any) -> None:
+    calls.send(Stop())
+    assert calls.wait(Ended) == Ended(143, "stopped")
+    assert calls.client.process.wait(5) == 143
+    assert calls.events(RecordingCut)[0].reason == "the script was stopped"
+    assert calls.events(ScriptEnded)[0].status == 143
+
+
+def test_a_killed_worker_leaves_what_it_recorded(script: Writer, work: Starter) -> None:
+    started = work(script(ENDLESS["pure"]), break_on_start=False)
+    settled(started)
+    before = len(started.events())
+    started.client.kill()
+    assert started.wait(Ended) == Ended(-signal.SIGKILL, "killed")
+    assert len(started.events()) >= before > 10
+
+
+def test_the_worker_ends_with_its_window(script: Writer, work: Starter) -> None:
+    started = work(script(ENDLESS["pure"]), break_on_start=False)
+    settled(started)
+    started.client._connection.close()
+    assert started.client.process.wait(5) == 143
+
+
+def test_a_missing_script_is_refused_in_one_line(tmp_path: pathlib.Path, work: Starter) -> None:
+    started = work(tmp_path / "nothing.py")
+    assert "can't open file" in started.wait(Failed).message
+    with pytest.raises(WorkerTimeout):
+        started.wait(Stopped, timeout=5)
