@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import math
 from typing import Any
 
+from stridescope.engine.autograd.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from stridescope.engine.device import device
 from stridescope.engine.dtype import BY_NAME, dtype
 from stridescope.engine.layout import (
@@ -27,14 +37,6 @@ from stridescope.engine.ops.storage_objects import LEGACY, TypedStorage, Untyped
 from stridescope.engine.ops.to_python import from_numpy
 from stridescope.engine.tensor import Size, Tensor
 from stridescope.engine.torch import _queries, autograd, storage, version
-from stridescope.engine.torch.autograd.grad_mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
 from stridescope.engine.torch.numeric_limits import finfo, iinfo
 from stridescope.engine.torch.version import __version__
 
@@ -49,12 +51,21 @@ for _kind in (dtype, device):
     _kind.__module__ = "torch"
 
 
+# Modules that are loaded when a script first asks for them.
+SUBMODULES = (
+    "amp", "backends", "cuda", "distributions", "fft", "func", "linalg", "masked", "nn", "optim", "profiler", "random",
+    "special", "testing", "utils",
+)  # fmt: skip
+
+
 def __getattr__(name: str) -> Any:
+    if name in SUBMODULES and importlib.util.find_spec(f"{__name__}.{name}") is not None:
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return [name for name in globals() if name not in ("annotations", "_queries", "_kind")]
+    return [name for name in globals() if name not in ("annotations", "_queries", "_kind", "importlib", "math")]
 
 
 __all__ = [
