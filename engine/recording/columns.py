@@ -69,12 +69,10 @@ class Kind:
     fields: tuple[Field, ...]
 
 
-def kind_of(event: type[Event]) -> Kind:
-    """Describe an event class of this engine."""
-    return Kind(
-        event.__name__,
-        tuple(Field(field.name, FORMS.get(str(field.type), "any")) for field in dataclasses.fields(event)),  # type: ignore[arg-type]
-    )
+def kind_of(record: type[Any]) -> Kind:
+    """Describe an event class of this engine, or another dataclass of plain values."""
+    fields = tuple(Field(field.name, FORMS.get(str(field.type), "any")) for field in dataclasses.fields(record))
+    return Kind(record.__name__, fields)
 
 
 @functools.cache
@@ -242,11 +240,12 @@ def _different(ids: Ints) -> Ints:
     return ids[np.flatnonzero(np.diff(ids, prepend=ids[:1] - 1))]
 
 
-def _encoded_columns(batch: Sequence[Wire], codes: Kinds, keep: KeepBytes, careful: bool) -> tuple[_Encoder, Ints]:
+def _encoded_columns(
+    batch: Sequence[Wire], codes: Kinds, kinds: Sequence[Kind], keep: KeepBytes, careful: bool
+) -> tuple[_Encoder, Ints]:
     order = np.argsort(codes, kind="stable").tolist()
     rows = operator.itemgetter(*order)(batch) if len(batch) > 1 else tuple(batch)
     encoder, start = _Encoder(keep, careful), 0
-    kinds = kinds_now()
     for code, count in enumerate(np.bincount(codes).tolist()):
         if count:
             encoder.add_kind(kinds[code], rows[start : start + count])
@@ -254,20 +253,21 @@ def _encoded_columns(batch: Sequence[Wire], codes: Kinds, keep: KeepBytes, caref
     return encoder, np.frombuffer(b"".join(encoder.numbers), np.int64)
 
 
-def encode(batch: Sequence[Wire], keep: KeepBytes, level: int = 3) -> Encoded:
-    """Encode a batch of wire events.
+def encode(batch: Sequence[Wire], keep: KeepBytes, kinds: Sequence[Kind] | None = None) -> Encoded:
+    """Encode a batch of wire events, or of other tuples that begin with the number of their kind in ``kinds``.
 
     ``keep`` is asked for each bytes value: it returns None to leave it in the batch, or the key under which it was
     put elsewhere.
     """
+    kinds = kinds or kinds_now()
     codes = np.frombuffer(bytes([wire[0] for wire in batch]), np.uint8)
     try:
-        encoder, numbers = _encoded_columns(batch, codes, keep, careful=False)
+        encoder, numbers = _encoded_columns(batch, codes, kinds, keep, careful=False)
         body = _encoder.encode((len(numbers), pack_ints(numbers), encoder.tables))
     except (OverflowError, UnicodeEncodeError):
-        encoder, numbers = _encoded_columns(batch, codes, keep, careful=True)
+        encoder, numbers = _encoded_columns(batch, codes, kinds, keep, careful=True)
         body = _encoder.encode((len(numbers), pack_ints(numbers), encoder.tables))
-    compress = zstandard.ZstdCompressor(level=level).compress
+    compress = zstandard.ZstdCompressor(level=3).compress
     touched = {
         entity: _different(np.concatenate([numbers[a:b] for a, b in spans]))
         for entity, spans in encoder.touched.items()
@@ -378,15 +378,20 @@ class Batch:
 
     def wires(self) -> list[Wire]:
         """Return all events in order, as this engine's wire tuples."""
-        numbers = self.numbers.tolist()
-        rows: list[Wire] = []
-        for code, columns in self._columns.items():
-            values = [self._values(column, numbers) for column in columns]
-            rows.extend(self._schema.rows(code, values, int(np.count_nonzero(self.kinds == code))))
+        rows = [wire for wires in self.by_code().values() for wire in wires]
         order = np.argsort(self.kinds, kind="stable")
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         return list(operator.itemgetter(*back.tolist())(rows)) if len(rows) > 1 else rows
+
+    def by_code(self) -> dict[int, list[Wire]]:
+        """Return all wire tuples by the recording's codes, in order within each."""
+        numbers = self.numbers.tolist()
+        counts = np.bincount(self.kinds).tolist()
+        return {
+            code: list(self._schema.rows(code, [self._values(column, numbers) for column in columns], counts[code]))
+            for code, columns in self._columns.items()
+        }
 
     def _values(self, column: _Column, numbers: list[int]) -> Iterable[Any]:
         taken = numbers[column.start : column.stop]
@@ -410,15 +415,16 @@ _EMPTY: dict[str, Any] = {"int": 0, "bool": False, "float": 0.0, "text": "", "by
 
 
 class Schema:
-    """What the codes of one recording mean, and how its events become those of this engine."""
+    """What the codes of one recording mean, and how its events become those of this engine (``now``)."""
 
-    def __init__(self, kinds: Sequence[Kind]) -> None:
+    def __init__(self, kinds: Sequence[Kind], now: Sequence[Kind] | None = None) -> None:
         """Raise KeyError for a kind of event that this engine does not know."""
-        known = {kind.name: code for code, kind in enumerate(kinds_now())}
+        now = now or kinds_now()
+        known = {kind.name: code for code, kind in enumerate(now)}
         self.kinds = tuple(kinds)
         self.recorded = {kind.name: code for code, kind in enumerate(kinds)}
         self.codes = tuple(known[kind.name] for kind in kinds)
-        self._sources = [self._fields(kind, kinds_now()[code]) for kind, code in zip(kinds, self.codes, strict=True)]
+        self._sources = [self._fields(kind, now[code]) for kind, code in zip(kinds, self.codes, strict=True)]
         self.translation = np.array(self.codes or [0], np.uint8)
 
     @staticmethod

@@ -27,7 +27,7 @@ from stridescope.engine.events import (
     VersionBumped,
     Wire,
 )
-from stridescope.engine.recording import store
+from stridescope.engine.recording import keyframes, store
 from stridescope.engine.recording.batches import Batches
 from stridescope.engine.recording.columns import (
     DamagedBatch,
@@ -89,7 +89,9 @@ class Recording:
         self._firsts: list[int] = []
         self._kinds: Kinds = np.zeros(1 << 12, np.uint8)
         self.steps = 0
-        self._seeker = Seeker(self._batches, database)
+        # Keyframes of another version are left alone: the way is folded from the events.
+        readable = self.meta.get("keyframes") == store.described(keyframes.KINDS)
+        self._seeker = Seeker(self._batches, database if readable else None)
         self._curve = Curve()
         self._outputs: list[Output] = []
         self._outputs_until = 0

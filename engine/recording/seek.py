@@ -7,7 +7,10 @@ Known machines are the one at the cursor, the keyframes of the file, those made 
 from __future__ import annotations
 
 import bisect
+import contextlib
+import gc
 import sqlite3
+from collections.abc import Iterator
 
 from stridescope.engine.events import Wire
 from stridescope.engine.recording import keyframes
@@ -22,14 +25,14 @@ _WAYPOINTS = 32
 
 
 class Seeker:
-    """Knows the state at every step of one recording."""
+    """Knows the state at every step of one recording; ``database`` is given where it holds keyframes of ours."""
 
-    def __init__(self, batches: Batches, database: sqlite3.Connection) -> None:
+    def __init__(self, batches: Batches, database: sqlite3.Connection | None) -> None:
         self._batches, self._database = batches, database
         self._firsts: list[int] = []
         self._lasts: list[int] = []
-        self._decode = keyframes.decoder(batches.load)
-        self._stored = [row[0] for row in database.execute("SELECT step FROM keyframe ORDER BY step")]
+        rows = database.execute("SELECT step FROM keyframe ORDER BY step") if database else ()
+        self._stored: list[int] = [row[0] for row in rows]
         self._made: dict[int, Machine] = {}
         self._made_steps: list[int] = []
         self._waypoints: Recent[int, Machine] = Recent(_WAYPOINTS)
@@ -43,7 +46,8 @@ class Seeker:
 
     def state(self, step: int) -> State:
         """Return the state after ``step``."""
-        return self._states.use(step, lambda: self._go(step))
+        with _collected_later():
+            return self._states.use(step, lambda: self._go(step))
 
     def _go(self, step: int) -> State:
         machine = self._nearest(step)
@@ -83,14 +87,27 @@ class Seeker:
         return self._read_keyframe(stored)
 
     def _read_keyframe(self, step: int) -> Machine:
+        assert self._database is not None
         row = self._database.execute("SELECT state FROM keyframe WHERE step = ?", (step,)).fetchone()
-        return self._decode(row[0])
+        return keyframes.decode_machine(row[0], self._batches.load)
 
     def _keep_keyframe(self, machine: Machine) -> None:
         last = max(self._made_steps[-1] if self._made_steps else -1, self._stored[-1] if self._stored else -1)
         if keyframes.is_due(machine, last):
             self._made[machine.step] = machine.twin()
             self._made_steps.append(machine.step)
+
+
+@contextlib.contextmanager
+def _collected_later() -> Iterator[None]:
+    """Thousands of records are made at once, none of them garbage: looking for garbage in between takes longer."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _before(steps: list[int], step: int) -> int:

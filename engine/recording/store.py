@@ -49,7 +49,7 @@ def create(path: str | os.PathLike[str], meta: Mapping[str, Any]) -> sqlite3.Con
     try:
         database = sqlite3.connect(target, check_same_thread=False, isolation_level=None)
         database.executescript(f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT}; {TABLES}")
-        set_meta(database, {"format": FORMAT, "kinds": _described(kinds_now()), **meta})
+        set_meta(database, {"format": FORMAT, "kinds": described(kinds_now()), **meta})
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
     except sqlite3.Error as error:
@@ -152,7 +152,8 @@ def _is_recording(header: bytes) -> bool:
 # ---- the kinds of events, as meta keeps them ---------------------------------------------------------------------
 
 
-def _described(kinds: tuple[Kind, ...]) -> list[Any]:
+def described(kinds: tuple[Kind, ...]) -> list[Any]:
+    """Return kinds as plain JSON."""
     return [[kind.name, [[field.name, field.form] for field in kind.fields]] for kind in kinds]
 
 

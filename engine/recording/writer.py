@@ -7,6 +7,7 @@ are added.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sqlite3
 import threading
@@ -24,7 +25,6 @@ from stridescope.engine.recording import keyframes, store
 from stridescope.engine.recording.batches import Batches
 from stridescope.engine.recording.columns import Encoded, Schema, encode, kinds_now, pack_ints
 from stridescope.engine.recording.machine import Machine
-from stridescope.engine.recording.state import advance
 from stridescope.engine.recording.store import INLINE, RecordingError
 
 FLUSH_SECONDS = 0.05
@@ -172,18 +172,15 @@ class Writer:
         self._database.execute("INSERT OR IGNORE INTO source VALUES (?, ?, ?)", (source, path, text))
 
     def _finish(self, facts: dict[str, Any]) -> None:
-        store.set_meta(self._database, facts)
         self._write_keyframes()
+        store.set_meta(self._database, {**facts, "keyframes": store.described(keyframes.KINDS)})
 
     def _write_keyframes(self) -> None:
-        machine, last = Machine(), -1
-        batches = Batches(self._database, Schema(kinds_now()))
-        for first, _, _ in list(batches.firsts()):
-            advance(machine, batches.wires(first))
-            if keyframes.is_due(machine, last):
-                keyframes.store(self._database, machine, self._blobs.put)
-                self._blobs.write(self._database)
-                last = machine.step
+        machine, batches = Machine(), Batches(self._database, Schema(kinds_now()))
+        wires = itertools.chain.from_iterable(batches.wires(first) for first, _, _ in list(batches.firsts()))
+        for _ in keyframes.walk(machine, wires):
+            keyframes.store(self._database, machine, self._blobs.put)
+            self._blobs.write(self._database)
 
 
 _WRITERS: weakref.WeakSet[Writer] = weakref.WeakSet()
