@@ -97,7 +97,10 @@ class CachingAllocator:
         return None if index < 0 else pool.free.pop(index)[3]
 
     def _search_after_callbacks(self, request: Request) -> Block | None:
+        """Let the registered callbacks free something; their frees happen at once."""
+        self._busy = False
         freed = [callback() for callback in self.free_memory_callbacks]
+        self._busy = True
         return self._search(request, request.pool) if any(freed) else None
 
     def _grow(self, request: Request) -> Block | None:

@@ -30,7 +30,9 @@ def check_segment(segment: dict[str, Any]) -> None:
         address += block["size"]
     assert address == segment["address"] + segment["total_size"]
     states = [block["state"] for block in segment["blocks"]]
-    assert ("inactive", "inactive") not in list(zip(states, states[1:], strict=False)), "free neighbours have not merged"
+    assert ("inactive", "inactive") not in list(zip(states, states[1:], strict=False)), (
+        "free neighbours have not merged"
+    )
     for block in segment["blocks"]:
         assert block["state"] == "inactive" or block["requested_size"] <= block["size"]
 

@@ -111,7 +111,9 @@ class Machine:
 
 
 @settings(max_examples=300, deadline=None)
-@given(CONFS, st.sampled_from([64 * MIB, 128 * MIB, 1024 * MIB]), st.sampled_from([1.0, 0.7]), st.lists(CALLS, max_size=60))
+@given(
+    CONFS, st.sampled_from([64 * MIB, 128 * MIB, 1024 * MIB]), st.sampled_from([1.0, 0.7]), st.lists(CALLS, max_size=60)
+)
 def test_every_sequence(conf: str, total: int, fraction: float, calls: list[tuple[Any, ...]]) -> None:
     machine = Machine(ScriptedGPU(total, AllocatorSettings(conf)))
     machine.allocator.set_memory_fraction(fraction)
