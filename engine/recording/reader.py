@@ -91,7 +91,8 @@ class Recording:
         self.steps = 0
         # Keyframes of another version are left alone: the way is folded from the events.
         readable = self.meta.get("keyframes") == store.described(keyframes.KINDS)
-        self._seeker = Seeker(self._batches, database if readable else None)
+        with self._reading():
+            self._seeker = Seeker(self._batches, database if readable else None)
         self._curve = Curve()
         self._outputs: list[Output] = []
         self._outputs_until = 0
@@ -126,7 +127,8 @@ class Recording:
     @property
     def live(self) -> bool:
         """Whether the recording still grows: it was not ended, and its writer runs."""
-        return not self.meta.get("ended") and store.is_running(int(self.meta.get("process", 0)))
+        process = self.meta.get("process")
+        return not self.meta.get("ended") and isinstance(process, int) and store.is_running(process)
 
     @property
     def sources(self) -> dict[int, Source]:

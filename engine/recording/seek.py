@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from stridescope.engine.events import Wire
 from stridescope.engine.recording import keyframes
 from stridescope.engine.recording.batches import Batches, Recent
+from stridescope.engine.recording.columns import DamagedBatch
 from stridescope.engine.recording.machine import Machine
 from stridescope.engine.recording.model import State
 from stridescope.engine.recording.state import advance
@@ -87,8 +88,10 @@ class Seeker:
         return self._read_keyframe(stored)
 
     def _read_keyframe(self, step: int) -> Machine:
-        assert self._database is not None
-        row = self._database.execute("SELECT state FROM keyframe WHERE step = ?", (step,)).fetchone()
+        database = self._database
+        row = database and database.execute("SELECT state FROM keyframe WHERE step = ?", (step,)).fetchone()
+        if not row:
+            raise DamagedBatch(f"the keyframe of step {step} is missing")
         return keyframes.decode_machine(row[0], self._batches.load)
 
     def _keep_keyframe(self, machine: Machine) -> None:

@@ -191,6 +191,18 @@ def test_what_is_no_recording_is_refused(tmp_path: pathlib.Path) -> None:
     assert "there is no file" in refused(tmp_path / "none.stride")
 
 
+def test_keyframes_are_kept_and_those_of_another_version_left_alone(record: Record) -> None:
+    recording = record(Run(4).of_length(5000))
+    state = repr(recording.state(4900).tensors)
+    recording.close()
+    with sqlite3.connect(recording.path) as database:
+        assert database.execute("SELECT count(*) FROM keyframe").fetchone()[0] >= 3
+        database.execute("UPDATE keyframe SET state = x'00'")
+        database.execute("UPDATE meta SET value = '[]' WHERE name = 'keyframes'")
+    with Recording.open(recording.path) as again:
+        assert repr(again.state(4900).tensors) == state
+
+
 def test_a_newer_format_is_refused_in_one_line(record: Record) -> None:
     recording = record([LineReached(1, 1, 1)])
     recording.close()
@@ -212,18 +224,21 @@ def test_a_file_with_rotten_bytes_is_refused_where_they_matter(record: Record) -
     recording = record(Run(0).of_length(9000))
     recording.close()
     path = pathlib.Path(recording.path)
-    whole = path.read_bytes()
-    for seed in range(12):
+    whole, refusals = path.read_bytes(), []
+    for seed in range(40):
         rotten = bytearray(whole)
-        spot = 4096 + (len(whole) - 8192) * seed // 12
+        spot = 4096 + (len(whole) - 8192) * seed // 40
         rotten[spot : spot + 2048] = np.random.default_rng(seed).bytes(2048)
         path.write_bytes(rotten)
         try:
             with Recording.open(path) as opened:
                 opened.events(0, opened.steps - 1)
                 opened.state(opened.steps - 1)
+                opened.state(opened.steps // 2)
+                opened.marks()
         except RecordingError as error:
-            assert "\n" not in str(error)
+            refusals.append(str(error))
+    assert len(refusals) > 20 and not any("\n" in refusal for refusal in refusals)
 
 
 def test_a_read_only_folder_will_do(record: Record, tmp_path: pathlib.Path) -> None:
