@@ -26,6 +26,7 @@ from stridescope.app.dialogs import Keys, Palette
 from stridescope.app.items.banner import Banner
 from stridescope.app.items.icons import icon
 from stridescope.app.moment import moment_at
+from stridescope.app.panels import BY_ID as PANELS_BY_ID
 from stridescope.app.panels.editor_model import EditorPicture, file_name
 from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.session import EMPTY, REPLAY, RUNNING, STARTING, WAITING, Session
@@ -33,6 +34,7 @@ from stridescope.app.text import LANGUAGES, tr
 from stridescope.app.toolbar import Toolbar
 from stridescope.app.welcome import Welcome, remember_file
 from stridescope.app.workbench import Workbench
+from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
 
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of stops
@@ -60,6 +62,7 @@ class MainWindow(QMainWindow):
         self._arrange()
         self._connect()
         self.set_grain("op")
+        self.set_theme(themes.active().name)
         self._follow_status()
 
     # ---- building ----------------------------------------------------------------------------------------------
@@ -138,9 +141,24 @@ class MainWindow(QMainWindow):
             self._start_over()
         return True
 
+    def look_into(self, recording: str, step: int, panel: str = "") -> None:
+        """Show one step (negative: the last) of a recording, with ``panel`` in front; raises where that cannot be."""
+        if panel and panel not in PANELS_BY_ID:
+            raise ValueError(f"no panel {panel!r}; there are {', '.join(PANELS_BY_ID)}")
+        with Recording.open(recording) as opened:
+            steps = opened.steps
+        if step >= steps:
+            raise ValueError(f"step {step} is not in the recording, which has steps 0 to {steps - 1}")
+        self.open(recording)
+        self.cursor.look(steps - 1 if step < 0 else step)
+        if panel:
+            self.workbench.show_panel(panel)
+        self.refresh()
+
     def _start_over(self) -> None:
         """Look at a new session from its beginning; a recording is shown at its first stop."""
         self.cursor.reset()
+        self.workbench.panels["timeline"].setFocus()
         if self.session.program is not None:
             self._preview(self.session.program.path)
         recording = self.session.recording
@@ -421,9 +439,7 @@ class MainWindow(QMainWindow):
     def set_theme(self, name: str) -> None:
         """Paint everything dark or light."""
         themes.activate(themes.THEMES[name])
-        application = QApplication.instance()
-        if isinstance(application, QApplication):
-            application.setStyleSheet(themes.stylesheet())
+        self.setStyleSheet(themes.stylesheet())
         self.workbench.restyle()
         self.welcome.restyle()
         self.update()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from stridescope.engine.recording.model import State, StorageState, TensorState
+from stridescope.engine.recording.model import State, TensorState
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +42,11 @@ def linked(state: State, selection: Selection) -> Selection:
 
 
 def follow(state: State) -> Selection:
-    """Return what to show while nothing is pinned: what the last op gave, else the youngest named tensor."""
-    candidates = [t for t in (state.op.outputs if state.op else ()) if t in state.tensors]
+    """Return what to show while nothing is pinned: the gradient on its way, what the last op gave, a named tensor."""
+    backward = state.backward
+    candidates = [s.gradient for s in backward.sent[-1:] if s.gradient in state.tensors] if backward and backward.running else []
+    if not candidates and state.op is not None:
+        candidates = [t for t in state.op.outputs if t in state.tensors]
     if not candidates:
         candidates = [t.id for t in state.tensors.values() if t.names] or list(state.tensors)
     return linked(state, Selection(tensor=max(candidates))) if candidates else NOTHING
@@ -75,9 +78,13 @@ def views_of(state: State, storage: int) -> list[TensorState]:
     return sorted((t for t in state.tensors.values() if t.storage == storage), key=lambda t: t.id) if storage else []
 
 
-def element_count(storage: StorageState, itemsize: int) -> int:
-    """Return how many elements of ``itemsize`` bytes the storage holds."""
-    return storage.nbytes // max(itemsize, 1)
+def home_of(state: State, tensor: TensorState) -> TensorState | None:
+    """Return the tensor that people know the storage by: the named base, else the oldest named view; not itself."""
+    base = state.tensors.get(tensor.base)
+    if base is not None and base.names and base.id != tensor.id:
+        return base
+    oldest = next((view for view in views_of(state, tensor.storage) if view.names), None)
+    return oldest if oldest is not None and oldest.id < tensor.id else None
 
 
 def tensor_name(state: State, tensor: int) -> str:

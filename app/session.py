@@ -223,7 +223,7 @@ class Session(QObject):
         self._watch.stop()
         self._set_status(WAITING)
         if detail and reason not in ("step", "start"):
-            self.told.emit(detail)
+            (self.failed if reason == "error" else self.told).emit(detail)
 
     def _end(self, reply: protocol.Ended) -> None:
         words = self._client.last_words if self._client is not None else ""

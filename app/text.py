@@ -30,7 +30,7 @@ def catalogue(language: str) -> dict[str, str]:
     return entries
 
 
-def tr(text: str, **values: object) -> str:
+def tr(text: str, /, **values: object) -> str:
     """Return ``text`` in the current language, its ``{fields}`` filled in."""
     text = _catalogue.get(text, text)
     return text.format(**values) if values else text

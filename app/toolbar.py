@@ -15,7 +15,8 @@ LEFT = ("open", "|", "back", "step", "into", "out", "run", "pause", "stop", "|")
 RIGHT = ("bookmark", "present", "export", "menu")
 BARE = ("pause", "stop", "menu")  # only an icon
 KEYLESS = ("open", "export")
-COMPACT_BELOW = 1480
+COMPACT_BELOW, NO_DEVICE_BELOW, NO_SPEED_BELOW, NO_EXTRAS_BELOW = 1500, 1380, 1240, 1130
+NARROWEST = 920
 
 
 class Toolbar(QWidget):
@@ -24,6 +25,7 @@ class Toolbar(QWidget):
     def __init__(self, actions: dict[str, QAction]) -> None:
         super().__init__()
         self.setFixedHeight(HEIGHT)
+        self.setMinimumWidth(NARROWEST)
         self.speed, self.device, self.step = Chip(tr("speed")), Chip(tr("device")), Chip(tr("step"))
         self.buttons: dict[str, ActionButton] = {}
         self._layout = QHBoxLayout(self)
@@ -55,8 +57,10 @@ class Toolbar(QWidget):
         super().resizeEvent(event)
         for button in self.buttons.values():
             button.compact(self.width() < COMPACT_BELOW)
-        self.speed.setVisible(self.width() >= 1180)
-        self.device.setVisible(self.width() >= 1320)
+        self.speed.setVisible(self.width() >= NO_SPEED_BELOW)
+        self.device.setVisible(self.width() >= NO_DEVICE_BELOW)
+        for name in ("bookmark", "present", "export"):
+            self.buttons[name].setVisible(self.width() >= NO_EXTRAS_BELOW)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -68,8 +68,9 @@ class Workbench(QWidget):
         timeline.setFixedHeight(TIMELINE_HEIGHT)
         self._rows = _splitter(Qt.Orientation.Vertical, [self._columns, timeline, self._foot], (708, 92, FOOT_HEIGHT))
         self._rows.setStretchFactor(0, 1)
-        self._columns.setStretchFactor(1, 1)
-        self._foot.setStretchFactor(0, 1)
+        for splitter, sizes in ((self._columns, COLUMNS), (self._foot, FOOT)):
+            for place, size in enumerate(sizes):
+                splitter.setStretchFactor(place, size)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._rows)

@@ -23,11 +23,12 @@ class Axis:
     count: int
     first: float = 0.0
     span: float = 0.0
+    widest: float = WIDEST
 
     @property
     def pitch(self) -> float:
         """Pixels per element."""
-        return min(WIDEST, self.width / max(self.span or self.count, 1))
+        return min(self.widest, self.width / max(self.span or self.count, 1))
 
     @property
     def right(self) -> float:

@@ -120,7 +120,7 @@ class Table(QTableView):
         self.horizontalHeader().setStyleSheet(
             f"QHeaderView {{ background: {theme.panel}; }}"
             f"QHeaderView::section {{ background: {theme.panel}; color: {theme.faint}; border: none;"
-            f" border-bottom: 1px solid {theme.line}; padding: 5px 8px; }}"
+            f" border-bottom: 1px solid {theme.line}; padding: 5px 8px; font-size: 11px; }}"
         )
 
     def show_rows(self, rows: list[TableRow], marked: frozenset[int] = frozenset()) -> None:
@@ -138,7 +138,7 @@ class Table(QTableView):
         for column, width in enumerate(minimum):
             words = [row.cells[column] for row in self.rows.rows[:200]]
             needed = max((text_width(w, mono=True) for w in words), default=0) + 22 + (15 if column == 0 else 0)
-            self.setColumnWidth(column, min(260, max(width, round(needed))))
+            self.setColumnWidth(column, min(260, max(width, round(needed) if column + 1 < len(minimum) else width)))
 
     def _pick(self, index: Index) -> None:
         self.row_picked.emit(self.rows.rows[index.row()].key)

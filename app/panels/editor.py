@@ -170,10 +170,10 @@ class Editor(QTextEdit):
         )
 
     def _reveal(self, line: int) -> None:
-        """Scroll so that ``line`` can be seen with some lines around it."""
+        """Scroll so that ``line`` can be seen in the middle, unless it is in sight."""
         rect = self.block_rect(self.document().findBlockByNumber(line - 1))
         bar, height = self.verticalScrollBar(), self.viewport().height()
-        if rect.top() < LINE_HEIGHT or rect.bottom() > height - 2 * LINE_HEIGHT:
+        if rect.top() < 0 or rect.bottom() > height:
             bar.setValue(math.floor(bar.value() + rect.top() - height / 2))
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from stridescope.app.moment import Moment
 from stridescope.app.origins import line_before, name_bound_at
-from stridescope.app.selection import tensor_name
+from stridescope.app.selection import home_of
 from stridescope.app.text import tr
 from stridescope.app.values import shape_text, short_dtype
 from stridescope.engine.recording.model import Frame, Span, State, TensorState
@@ -157,9 +157,9 @@ def _note_frame(moment: Moment, frame: Frame, notes: dict[int, Note]) -> None:
 
 def describe(state: State, tensor: TensorState) -> str:
     """Return the tensor in a few words: ``3×4 f32``, ``4×3 view of a``, ``3×2 f32 grad_fn ReluBackward0``."""
-    base = state.tensors.get(tensor.base)
-    if base is not None and base.id != tensor.id and base.names:
-        return f"{shape_text(tensor.sizes)} " + tr("view of {name}", name=tensor_name(state, base.id))
+    home = home_of(state, tensor)
+    if home is not None:
+        return f"{shape_text(tensor.sizes)} " + tr("view of {name}", name=home.names[0])
     words = f"{shape_text(tensor.sizes)} {short_dtype(tensor.dtype)}"
     if tensor.node in state.nodes:
         return f"{words} grad_fn {state.nodes[tensor.node].name}"

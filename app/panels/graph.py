@@ -246,7 +246,7 @@ class GraphPanel(Canvas):
                 hue,
                 radius=2 * scale,
             )
-        if node == self.picture.selected:
+        if node == self.picture.selected and node != self.picture.now:
             sketch.box(rect.adjusted(-3, -3, 3, 3), None, sketch.theme.mix(hue, 0.9), radius=radius + 3, width=1.6)
         if node == self.picture.now:
             sketch.box(rect, None, "now", radius=radius, width=2.5)

@@ -55,10 +55,10 @@ class StoragePanel(Canvas):
         y, cell = self._draw_grids(sketch, self.picture)
         axis = self._axis(self.picture.strip)
         strip_y = y + STRIP_DROP
-        self._draw_strip(sketch, self.picture.strip, axis, strip_y)
-        self._draw_arcs(sketch, axis, strip_y - 8)
         if cell is not None and self.picture.address:
             self._draw_curve(sketch, cell, axis, strip_y)
+        self._draw_strip(sketch, self.picture.strip, axis, strip_y)
+        self._draw_arcs(sketch, axis, strip_y - 8)
         y = self._draw_lanes(sketch, axis, strip_y + STRIP_HEIGHT + 68)
         self._draw_others(sketch, y + 44)
 
@@ -145,6 +145,8 @@ class StoragePanel(Canvas):
         return Axis(left, self.width() - left - MARGIN, strip.count, first, span)
 
     def _draw_strip(self, sketch: Sketch, strip: Strip, axis: Axis, y: float) -> None:
+        behind = text_width(strip.title, bold=True) + text_width(strip.facts) + 24
+        sketch.box(QRectF(axis.left - 3, y - 76, min(behind, axis.width), 20), "panel")
         end = sketch.text(axis.left, y - 62, strip.title, bold=True)
         sketch.text(axis.left + end + 18, y - 62, strip.facts, "dim", room=self.width() - axis.left - end - 40)
         values = None if strip.values is None or len(strip.values) != strip.count else strip.values[None]

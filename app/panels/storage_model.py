@@ -8,7 +8,7 @@ import numpy as np
 
 from stridescope.app.moment import Moment
 from stridescope.app.origins import expression_of
-from stridescope.app.selection import tensor_name, views_of
+from stridescope.app.selection import home_of, tensor_name, views_of
 from stridescope.app.text import tr
 from stridescope.app.values import elements_of, list_text, numpy_dtype, shape_text
 from stridescope.engine.recording.model import State, StorageState, TensorState
@@ -186,10 +186,10 @@ def _cell(tensor: TensorState, cell: tuple[int, ...] | None, element: int) -> tu
 
 
 def _grids(moment: Moment, tensor: TensorState, index: tuple[int, ...] | None) -> tuple[Grid, ...]:
-    """Return the base's grid, lit where the tensor reads it, and the tensor's own."""
-    base = moment.state.tensors.get(tensor.base)
+    """Return the grid of the storage's first owner, lit where the tensor reads it, and the tensor's own."""
+    home = home_of(moment.state, tensor)
     own = _grid(moment, tensor, tensor, index)
-    return (_grid(moment, base, tensor, None), own) if base and base.id != tensor.id else (own,)
+    return (_grid(moment, home, tensor, None), own) if home is not None else (own,)
 
 
 def _grid(moment: Moment, shown: TensorState, selected: TensorState, index: tuple[int, ...] | None) -> Grid:
@@ -212,7 +212,7 @@ def _plane(tensor: TensorState, lead: tuple[int, ...]) -> np.ndarray:
 
 def _grid_title(moment: Moment, tensor: TensorState, lead: tuple[int, ...]) -> tuple[str, str]:
     name = tensor_name(moment.state, tensor.id)
-    expression = expression_of(moment.recording, tensor) if tensor.base else ""
+    expression = expression_of(moment.recording, tensor) if home_of(moment.state, tensor) else ""
     title = f"{name} = {expression}" if expression and expression != name else name
     facts = f"{shape_text(tensor.sizes)} · " + tr("stride ({strides})", strides=list_text(tensor.strides).strip("()"))
     if tensor.offset:

@@ -15,7 +15,7 @@ import numpy as np
 
 from stridescope.app.moment import Moment
 from stridescope.app.origins import source_text
-from stridescope.app.selection import tensor_name
+from stridescope.app.selection import tensor_name, views_of
 from stridescope.app.text import tr
 from stridescope.app.values import list_text, shape_text, short_dtype, size_text
 from stridescope.engine import events as ev
@@ -58,6 +58,8 @@ def story(moment: Moment) -> Story:
 def sentence(event: ev.Event) -> str:
     """Return the event's own sentence, its fields filled in."""
     fields = {f.name: _field(getattr(event, f.name)) for f in dataclasses.fields(event)}  # type: ignore[arg-type]
+    if isinstance(event, ev.NameBound) and event.tensor:
+        fields["text"] = tr("tensor #{id}", id=event.tensor)
     return tr(event.sentence, **fields) if fields else tr(event.sentence)
 
 
@@ -191,7 +193,8 @@ def _result_name(moment: Moment, began: ev.OpBegan, told: list[ev.Event]) -> str
 
 
 def _view_sentence(state: State, made: ev.TensorMade, name: str) -> str:
-    base = tensor_name(state, made.base) if made.base in state.tensors else tr("storage {id}", id=made.storage)
+    views = [view for view in views_of(state, made.storage) if view.names and view.id < made.tensor]
+    base = views[0].names[0] if views else tr("storage {id}", id=made.storage)
     return tr(
         "{name} looks into the bytes of {base}: {shape}, stride ({strides}), offset {offset}.",
         name=_bold(name), base=_bold(base), shape=shape_text(made.sizes), strides=list_text(made.strides).strip("()"),

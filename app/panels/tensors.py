@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from stridescope.app.items.table import Table, TableRow
@@ -12,7 +12,7 @@ from stridescope.app.panels.tensors_model import COLUMNS, headline, rows
 from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.text import tr
 
-WIDTHS = (64, 58, 60, 50, 50, 96)
+WIDTHS = (62, 56, 56, 48, 50, 96, 34)
 
 
 class TensorsPanel(QWidget):
@@ -25,6 +25,7 @@ class TensorsPanel(QWidget):
         super().__init__()
         self.table = Table(tuple(tr(c) for c in COLUMNS), tr("Tensors"))
         self.filter = QLineEdit(placeholderText=tr("filter…"), clearButtonEnabled=True)
+        self.filter.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.filter.setAccessibleName(tr("filter tensors"))
         self.filter.textChanged.connect(self._refresh)
         self.header_tool = self.filter

@@ -17,6 +17,7 @@ from stridescope.app.panels.timeline_model import Flag, StepLane, TimelinePictur
 from stridescope.app.text import tr
 
 LEFT, RIGHT = 90.0, 24.0
+WIDEST_STEP = 200.0
 FIRST_LANE, LANE_PITCH, LANE_HEIGHT = 18.0, 20.0, 13.0
 RECTS_UP_TO = 1500  # steps in sight; more are drawn as runs of pixels
 
@@ -50,7 +51,7 @@ class TimelinePanel(Canvas):
     def axis(self) -> Axis:
         """Return the axis of steps as it is zoomed now."""
         count = self.picture.steps if self.picture else 1
-        return Axis(LEFT, max(40.0, self.width() - LEFT - RIGHT), count, self._first, min(self._span, count))
+        return Axis(LEFT, max(40.0, self.width() - LEFT - RIGHT), count, self._first, min(self._span, count), WIDEST_STEP)
 
     def sketch(self, sketch: Sketch) -> None:
         if self.picture is None:
