@@ -74,7 +74,10 @@ def operand_array(operand: Any, kind: dtype) -> Any:
     if isinstance(operand, Tensor):
         array = resolved(operand)
         return array if operand.dtype is kind else cast(array, kind)
-    return kind.np.type(operand)
+    try:
+        return kind.np.type(operand)
+    except OverflowError:  # integers wrap around, as in C
+        return np.asarray(operand).astype(kind.np)[()]
 
 
 def resolved(tensor: Tensor) -> Array:
@@ -190,7 +193,7 @@ class Pointwise:
     def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...]) -> Array:
         """The result array, in TensorIterator's strides."""
         gives = self.gives or kind
-        small = self.through and kind.itemsize == 2
+        small = self.through and kind.itemsize == 2 and kind.is_floating_point
         inputs = [a.astype(np.float32) for a in arrays] if small else arrays
         try:
             array = np.asarray(self.function(*inputs, *rest))
@@ -267,17 +270,39 @@ def _as_arrays(value: Any) -> Any:
     return value
 
 
-def into(run: Run) -> Run:
+class Into:
     """The in-place form of a backend part: its result is written into the first argument.
 
     Raises RuntimeError when the result's dtype or shape does not fit the target, with PyTorch's texts.
     """
 
-    def write(target: Tensor, *args: Any) -> Tensor:
-        store(target, run(target, *args))
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        binary = isinstance(run, Pointwise) and run.ufunc is not None and run.operands(2) == 2
+        self.ufunc = run.ufunc if binary and isinstance(run.ufunc, np.ufunc) else None
+
+    def __call__(self, target: Tensor, *args: Any) -> Tensor:
+        """Compute, and write into ``target``."""
+        if self.ufunc is not None and target._plain and target.dtype in self.run.quick and args[1:] in ((), (1,)):
+            other = self._like(target, args[0])
+            if other is not None:
+                self.ufunc(target._array, other, out=target._array)
+                return target
+        store(target, self.run(target, *args))
         return target
 
-    return write
+    def _like(self, target: Tensor, other: Any) -> Any:
+        """The other operand for NumPy when it is of the target's kind and layout, else None."""
+        if isinstance(other, Tensor):
+            array = other._array
+            same = other.dtype is target.dtype and array.strides == target._array.strides
+            return array if same and other._plain and array.shape == target._array.shape else None
+        return other if other.__class__ in NUMBERS[target.dtype] else None
+
+
+def into(run: Run) -> Run:
+    """The in-place form of a backend part; see :class:`Into`."""
+    return Into(run)
 
 
 def store(target: Tensor, result: Tensor) -> None:
@@ -292,4 +317,8 @@ def store(target: Tensor, result: Tensor) -> None:
             f"output with shape {list(target._array.shape)} doesn't match the broadcast shape "
             f"{list(result._array.shape)}"
         )
-    np.copyto(target._array, result._array, casting="unsafe")
+    array = result._array
+    if target._conj or target._neg:
+        array = np.conj(array) if target._conj else array
+        array = np.negative(array) if target._neg else array
+    np.copyto(target._array, array, casting="unsafe")
