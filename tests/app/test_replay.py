@@ -1,0 +1,66 @@
+"""Stepping in a recording: over, into, out, and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stridescope.app import replay
+from stridescope.engine import events as ev
+from stridescope.engine.recording.reader import Recording
+from stridescope.engine.recording.writer import Writer
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> Recording:
+    """A script whose line 2 calls a function of two lines."""
+    script = tmp_path / "calls.py"
+    script.write_text("def f():\n    1\n    2\n3\nf()\n4\n")
+    writer = Writer(tmp_path / "calls.stride", {})
+    journal = ev.Journal()
+    writer.attach(journal)
+    assert journal.emit is not None
+    for event in (
+        ev.SourceSeen(1, str(script)),
+        ev.FrameEntered(1, 0, 1, "<module>", 1),
+        ev.LineReached(1, 1, 4),
+        ev.LineReached(1, 1, 5),
+        ev.FrameEntered(2, 1, 1, "f", 1),
+        ev.LineReached(2, 1, 2),
+        ev.LineReached(2, 1, 3),
+        ev.FrameLeft(2),
+        ev.LineReached(1, 1, 6),
+        ev.FrameLeft(1),
+        ev.ScriptEnded(0),
+    ):
+        journal.emit(event.pack())
+    writer.close(0)
+    return Recording.open(tmp_path / "calls.stride")
+
+
+@pytest.mark.parametrize(
+    ("mode", "start", "expected"),
+    [("over", -1, 2), ("over", 3, 8), ("into", 3, 5), ("over", 5, 6), ("out", 5, 8), ("over", 8, 10), ("over", 10, None)],
+)
+def test_forward(calls: Recording, mode: str, start: int, expected: int | None) -> None:
+    assert replay.next_stop(calls, start, "line", mode) == expected
+
+
+@pytest.mark.parametrize(("mode", "start", "expected"), [("over", 8, 3), ("into", 8, 6), ("over", 2, None)])
+def test_backward(calls: Recording, mode: str, start: int, expected: int | None) -> None:
+    assert replay.previous_stop(calls, start, "line", mode) == expected
+
+
+def test_grains(strides: Recording) -> None:
+    assert replay.next_stop(strides, 4, "event") == 5
+    assert replay.next_stop(strides, 4, "op") == int(strides.ops()[1])
+    assert replay.next_stop(strides, 4, "line") == int(strides.lines()[2])
+
+
+def test_nearest_and_line(strides: Recording) -> None:
+    ops = strides.ops()
+    assert replay.nearest_stop(strides, int(ops[3]) + 1, "op") == ops[3]
+    at = replay.stop_at_line(strides, 0, 1, 6)
+    assert at is not None and strides.state(at).line == 6
+    assert replay.stop_at_line(strides, at, 1, 6) is None
