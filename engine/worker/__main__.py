@@ -53,7 +53,7 @@ class Worker:
         self._channel, self._start, self._run = channel, start, run
         self._stepper = Stepper(run.tracer, run.writer.flush, self._reply)
         self._stepper.state = self._state  # type: ignore[method-assign]
-        self._input = streams.InputFeeder(lambda: channel.send(protocol.InputWanted()))
+        self._input = streams.InputFeeder(self._want_input)
         self._reason = "finished"
         run.ended = lambda status: channel.send(Ended(status, self._reason))
 
@@ -74,6 +74,11 @@ class Worker:
             self._stepper.break_at(self._start.breakpoints, self._state)
         if self._start.break_on_start:
             self._stepper.break_at_start()
+
+    def _want_input(self) -> None:
+        """Tell the window that the script waits for input; what it printed before is in the recording by then."""
+        self._run.writer.flush()
+        self._channel.send(protocol.InputWanted())
 
     def _reply(self, reply: Reply) -> None:
         if isinstance(reply, protocol.Evaluated):

@@ -6,7 +6,6 @@ as an installed PyTorch cannot.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import sys
 import types
@@ -43,7 +42,8 @@ class SameModule(Loader):
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         """Return the real module; its own spec is kept aside, since the import system is about to replace it."""
-        module = importlib.import_module(self._name)
+        __import__(self._name)
+        module = sys.modules[self._name]
         self._spec = module.__spec__
         return module
 

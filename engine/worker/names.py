@@ -107,7 +107,7 @@ def _inside(value: object) -> Iterator[tuple[str, object]]:
         yield from ((f"[{number}]", item) for number, item in enumerate(tuple.__iter__(value)))
     elif isinstance(value, dict):
         yield from ((f"[{key!r}]", item) for key, item in dict.items(value) if type(key) in ATOMS)
-    elif not issubclass(kind, type) and hasattr(kind, "__dict__"):
+    elif not issubclass(kind, type) and kind.__dictoffset__:
         yield from _attributes(object.__getattribute__(value, "__dict__"))
 
 

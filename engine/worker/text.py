@@ -15,6 +15,7 @@ from typing import Any
 ROOM = 80  # the most characters of one text
 ITEMS = 8  # the most items shown of one container
 DEPTH = 3  # the deepest container that is opened
+ENGINE = "stridescope.engine."
 TORCH_VALUES = frozenset({"Size", "dtype", "device", "layout", "memory_format"})  # their repr is ours and short
 
 
@@ -109,7 +110,8 @@ def _method(value: types.MethodType, _: int) -> str:
 
 
 def _module(value: types.ModuleType, _: int) -> str:
-    return f"<module {value.__dict__.get('__name__', '?')}>"
+    name = str(value.__dict__.get("__name__", "?"))
+    return f"<module {name.removeprefix(ENGINE)}>"  # torch is torch, wherever it stands
 
 
 WRITERS: dict[type, Callable[[Any, int], str]] = {

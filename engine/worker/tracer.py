@@ -28,8 +28,9 @@ from stridescope.engine.worker.names import Bound, Names, look_at, plan
 from stridescope.engine.worker.positions import Positions, spans_of
 
 LINE = LineReached.code
-# Names that a line merely reads are looked at again as long as that takes less than this part of the time.
-REREAD_SHARE = 0.05
+# Names that a line merely reads are looked at again as long as all of that takes less than this: some seconds at
+# once, so that a short script sees every change, and later this part of the time, so that a long loop is not slowed.
+REREAD_SECONDS, REREAD_SHARE = 0.05, 0.05
 Span = tuple[int, int, int, int]
 
 
@@ -53,13 +54,12 @@ class Code:
 class Call:
     """A live frame of the user's files, and what was last told of its names."""
 
-    __slots__ = ("code", "id", "known", "next_look", "todo")
+    __slots__ = ("code", "id", "known", "todo")
 
     def __init__(self, number: int, code: Code) -> None:
         self.id, self.code = number, code
         self.todo: Names | None = None  # the names of the line that runs now, looked at when the next is reached
         self.known: dict[str, Bound] = {}
-        self.next_look = 0.0
 
 
 class Tracer:
@@ -76,6 +76,7 @@ class Tracer:
         self._kept: list[types.CodeType] = []  # every code asked for: its id stays its own
         self._modules: dict[int, Call] = {}  # by id(globals)
         self._numbers = itertools.count(1)
+        self._started, self._reread = time.perf_counter(), 0.0
         self._unwound: list[int] = []
         self._raised = 0  # id of the exception that is on its way and was told of
 
@@ -211,16 +212,18 @@ class Tracer:
             self._look_again(call, names, values)
 
     def _look_again(self, call: Call, names: Names, values: Mapping[str, object]) -> None:
-        """Look at what the line read and may have changed in place, within :data:`REREAD_SHARE` of the time."""
+        """Look at what the line read and may have changed in place, while that costs little of the time."""
         known = call.known
         again = [
             name for name in names.read if name in known and name not in names.stored and _can_change(known[name], name)
         ]
-        if again and (started := time.perf_counter()) >= call.next_look:
+        if not again:
+            return
+        began = time.perf_counter()
+        if self._reread <= REREAD_SECONDS + REREAD_SHARE * (began - self._started):
             for name in again:
                 self._tell(call, name, values)
-            now = time.perf_counter()
-            call.next_look = now + (now - started) / REREAD_SHARE
+            self._reread += time.perf_counter() - began
 
     def _tell(self, call: Call, name: str, values: Mapping[str, object]) -> None:
         before = call.known.get(name)

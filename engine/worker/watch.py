@@ -39,7 +39,7 @@ if sys.version_info >= (3, 12):
     class MonitoringWatch:
         """Watches by ``sys.monitoring``: no cost outside the user's code objects."""
 
-        LOCAL = events.LINE | events.PY_RETURN
+        LOCAL = events.LINE | events.PY_RETURN | events.JUMP
         GLOBAL = events.PY_START | events.PY_UNWIND | events.RAISE
 
         def __init__(self, tracer: Tracer) -> None:
@@ -68,6 +68,7 @@ if sys.version_info >= (3, 12):
             return {
                 events.PY_START: self._start,
                 events.LINE: self._line,
+                events.JUMP: self._jump,
                 events.PY_RETURN: self._return,
                 events.PY_UNWIND: self._unwind,
                 events.RAISE: self._raise,
@@ -83,6 +84,17 @@ if sys.version_info >= (3, 12):
 
         def _line(self, _: types.CodeType, line: int) -> None:
             self._reach(sys._getframe(1), line)
+
+        def _jump(self, code: types.CodeType, start: int, end: int) -> object:
+            """Report a loop that stands in one line: the line is reached anew, though Python does not say so."""
+            known = self._tracer.code_of(code)
+            if known is None or end > start:
+                return sys.monitoring.DISABLE
+            spans = known.spans or known.read_spans()
+            if spans[start >> 1][0] != (line := spans[end >> 1][0]):
+                return sys.monitoring.DISABLE
+            self._reach(sys._getframe(1), line)
+            return None
 
         def _return(self, *_: object) -> None:
             self._tracer.leave(sys._getframe(1))

@@ -1,0 +1,320 @@
+"""What the recording knows of names: every change, before the next line, and nothing that runs the script's code."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stridescope.engine.events import FrameEntered, FrameLeft, LineReached, NameBound, NameUnbound, TensorFreed
+from stridescope.engine.recording.reader import Recording
+
+Writer = Callable[..., pathlib.Path]
+Runner = Callable[..., tuple[int, str, str]]
+Read = Callable[[str], list[Any]]
+
+
+@pytest.fixture
+def recorded(script: Writer, record: Runner, tmp_path: pathlib.Path) -> Read:
+    """Record a script and return its events."""
+
+    def run(source: str) -> list[Any]:
+        status, _, errors = record(script(source))
+        assert status == 0, errors
+        with Recording.open(tmp_path / "recorded.stride") as recording:
+            return list(recording.events(0, recording.steps - 1))
+
+    return run
+
+
+def told(events: list[Any]) -> list[tuple[str, str]]:
+    """Every name and what it stands for, in order; a name that is gone stands for nothing."""
+    changes = [event for event in events if isinstance(event, (NameBound, NameUnbound))]
+    return [(change.name, getattr(change, "text", "gone")) for change in changes]
+
+
+# A script, and each name with what it stands for, in order.
+CASES = {
+    "assign": (
+        """
+        a = b = 1
+        c, (d, *e) = 2, (3, 4)
+        """,
+        "a=1; b=1; c=2; d=3; e=[4]",
+    ),
+    "augmented": (
+        """
+        a = 1
+        a += 1
+        """,
+        "a=1; a=2",
+    ),
+    "walrus": (
+        """
+        if (n := 3) > 2:
+            pass
+        """,
+        "n=3",
+    ),
+    "loop": (
+        """
+        for i in (1, 2):
+            pass
+        """,
+        "i=1; i=2",
+    ),
+    "loop_in_one_line": (
+        """
+        for i in (1, 2): j = i
+        """,
+        "i=1; j=1; i=2; j=2",
+    ),
+    "delete": (
+        """
+        a = 1
+        del a
+        """,
+        "a=1; a=gone",
+    ),
+    "with": (
+        """
+        import io
+        with io.StringIO() as f:
+            pass
+        """,
+        "io=<module io>; f=<StringIO>",
+    ),
+    "import": (
+        """
+        import os.path as p, math
+        from math import pi as q
+        """,
+        "p=<module posixpath>; math=<module math>; q=3.141592653589793",
+    ),
+    "function": (
+        """
+        def f(x): pass
+        class C: pass
+        """,
+        "f=<function f>; C=<class C>",
+    ),
+    "except": (
+        """
+        try:
+            1 / 0
+        except ZeroDivisionError as e:
+            x = 1
+        y = 2
+        """,
+        "e=<ZeroDivisionError>; x=1; e=gone; y=2",
+    ),
+    "parameters": (
+        """
+        def f(a, *b, c=3, **d):
+            return a
+        f(1, 2)
+        """,
+        "f=<function f>; a=1; c=3; b=(2,); d={}",
+    ),
+    "global": (
+        """
+        n = 1
+        def f():
+            global n
+            n = 2
+            return 0
+        f()
+        """,
+        "n=1; f=<function f>; n=2",
+    ),
+    "closure": (
+        """
+        def f():
+            n = 1
+            def g():
+                nonlocal n
+                n = 2
+                return 0
+            return g()
+        f()
+        """,
+        "f=<function f>; n=1; g=<function g>; n=2",
+    ),
+    "comprehension": (
+        """
+        a = [1]
+        b = [x for x in a]
+        """,
+        "a=[1]; b=[1]",
+    ),
+    "in_place": (
+        """
+        a = [1]
+        a.append(2)
+        b = {}
+        b['k'] = a
+        """,
+        "a=[1]; a=[1, 2]; b={}; b={'k': [1, 2]}",
+    ),
+    "match": (
+        """
+        match (1, 2):
+            case (x, y):
+                pass
+        """,
+        "x=1; y=2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_way_to_bind_a_name_is_told(name: str, recorded: Read) -> None:
+    source, wanted = CASES[name]
+    inner = {"x"} if name == "comprehension" else set()  # until 3.11 a comprehension is a call of its own
+    found = [f"{name}={text}" for name, text in told(recorded(source)) if name not in inner]
+    assert "; ".join(found) == wanted
+
+
+TEXTS = {
+    "1.5": "1.5",
+    "2 ** 300": "<int of 301 bits>",
+    "10 ** 5000": "<int of 16610 bits>",
+    "'it\\'s'": '"it\'s"',
+    "[]": "[]",
+    "(1,)": "(1,)",
+    "{1}": "{1}",
+    "frozenset({1})": "frozenset({1})",
+    "{'a': [1, (2,)]}": "{'a': [1, (2,)]}",
+    "list(range(100))": "[0, 1, 2, 3, 4, 5, 6, 7, … 100 items]",
+    "[[[[1]]]]": "[[[[…]]]]",
+    "len": "<function len>",
+    "[].append": "<function append>",
+    "range(3)": "range(0, 3)",
+    "object()": "<object>",
+    "int": "<class int>",
+    "__import__('collections').namedtuple('P', 'x y')(1, 2)": "P((1, 2))",
+    "__import__('collections').OrderedDict(a=1)": "OrderedDict({'a': 1})",
+    "(lambda: 0)": "<function <lambda>>",
+    "None": "None",
+}
+
+
+def test_texts_are_short_and_plain(recorded: Read) -> None:
+    source = "".join(f"v{number} = {text}\n" for number, text in enumerate(TEXTS))
+    assert [text for _, text in told(recorded(source))] == list(TEXTS.values())
+
+
+def test_a_long_text_is_cut(recorded: Read) -> None:
+    ((_, text),) = told(recorded("s = 'x' * 10_000_000\n"))
+    assert len(text) <= 90
+
+
+def test_the_scripts_own_methods_are_never_called(recorded: Read) -> None:
+    source = """
+        class Trap:
+            def __repr__(self): print("called"); raise SystemExit(3)
+            __str__ = __iter__ = __len__ = __eq__ = __hash__ = __bool__ = __repr__
+            def __getattr__(self, name): self.__repr__()
+        class ListTrap(list):
+            def __iter__(self): raise SystemExit(4)
+            __repr__ = __len__ = __iter__
+        class DictTrap(dict):
+            def items(self): raise SystemExit(5)
+            __repr__ = __iter__ = __len__ = items
+        t = Trap()
+        u = [t]
+        v = ListTrap([1])
+        w = DictTrap(a=1)
+        x = 1
+    """
+    texts = dict(told(recorded(source)))
+    assert (texts["t"], texts["u"]) == ("<Trap>", "[<Trap>]")
+    assert (texts["v"], texts["w"]) == ("ListTrap([1])", "DictTrap({'a': 1})")
+
+
+def test_tensors_are_named_where_they_stand(recorded: Read) -> None:
+    source = """
+        import torch
+
+        class Box:
+            def __init__(self):
+                self.inside = torch.ones(2)
+
+        t = torch.ones(3)
+        xs = [t, {"k": torch.zeros(1)}]
+        box = Box()
+        xs.pop()
+        end = 1
+    """
+    events = recorded(source)
+    bound = {event.name: event.tensor for event in events if isinstance(event, NameBound) and event.tensor}
+    assert bound["t"] == bound["xs[0]"]
+    assert len({bound["t"], bound["xs[1]['k']"], bound["box.inside"]}) == 3
+    assert ("xs[1]['k']", "gone") in told(events)
+
+
+def test_watching_keeps_no_tensor_alive(recorded: Read) -> None:
+    source = """
+        import torch
+
+        def f():
+            a = torch.ones(3)
+            b = [a]
+            del a
+            b.clear()
+            c = 1
+            return c
+
+        f()
+    """
+    events = recorded(source)
+    tensor = next(event.tensor for event in events if isinstance(event, NameBound) and event.name == "a")
+    freed = next(number for number, event in enumerate(events) if event == TensorFreed(tensor))
+    next_line = next(
+        number for number, event in enumerate(events) if isinstance(event, LineReached) and event.line == 9
+    )
+    assert freed < next_line
+
+
+def test_calls_are_nested_and_left(recorded: Read) -> None:
+    events = recorded(
+        """
+        def g(x):
+            yield x
+            yield x + 1
+
+        class C:
+            def m(self):
+                return sum(g(1))
+
+        C().m()
+        for _ in range(2):
+            try:
+                C.m(None, None)
+            except TypeError:
+                pass
+        """
+    )
+    entered = {event.frame: event for event in events if isinstance(event, FrameEntered)}
+    names = {number: event.function for number, event in entered.items()}
+    assert [names[number] for number in sorted(names)] == ["<module>", "C", "C.m", "g"]
+    parents = {event.function: names.get(event.parent, "") for event in entered.values()}
+    assert parents == {"<module>": "", "C": "<module>", "C.m": "<module>", "g": "C.m"}
+    assert [names[event.frame] for event in events if isinstance(event, FrameLeft)] == ["C", "g", "C.m"]
+
+
+def test_a_failure_keeps_its_frames_and_names_its_expression(
+    script: Writer, record: Runner, tmp_path: pathlib.Path
+) -> None:
+    path = script("def f(a):\n    b = [a]\n    return b[0] + b[a]\n\n\nf(7)\n")
+    status, _, errors = record(path)
+    assert status == 1 and errors.endswith("IndexError: list index out of range\n")
+    with Recording.open(tmp_path / "recorded.stride") as recording:
+        state = recording.state(recording.steps - 1)
+        assert [frame.function for frame in state.frames] == ["<module>", "f"]
+        assert {name: bound.text for name, bound in state.frames[1].names.items()} == {"a": "7", "b": "[7]"}
+        kind, message, span = state.error
+        assert (kind, message) == ("IndexError", "list index out of range")
+        assert (span.line, span.column, span.end_column) == (3, 18, 22)

@@ -1,0 +1,5 @@
+"""Prints without end."""
+
+text = "x" * 99
+while True:
+    print(text)

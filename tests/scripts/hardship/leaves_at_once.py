@@ -1,0 +1,6 @@
+"""Ends the process on the spot."""
+
+import os
+
+print("before", flush=True)
+os._exit(7)
