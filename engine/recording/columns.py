@@ -50,15 +50,14 @@ class DamagedBatch(ValueError):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a kind of event, as a recording describes it."""
+    """One field of a kind of event, as a recording describes it; ``entity`` is the kind of thing that it names."""
 
     name: str
     form: str
+    entity: str | None = dataclasses.field(init=False, compare=False)
 
-    @property
-    def entity(self) -> str | None:
-        """Which kind of entity the field names, if any."""
-        return _ENTITY_OF.get(self.name) if self.form in ("int", "ints") else None
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "entity", _ENTITY_OF.get(self.name) if self.form in ("int", "ints") else None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,7 +85,8 @@ def kinds_now() -> tuple[Kind, ...]:
 
 def pack_ints(values: Ints) -> bytes:
     """Return the differences of ``values`` as byte planes, the planes that are all zero left out."""
-    steps = np.diff(values, prepend=np.int64(0))
+    steps = values.copy()
+    steps[1:] -= values[:-1]
     folded = ((steps << 1) ^ (steps >> 63)).astype("<i8", copy=False).view(np.uint64)
     width = (int(folded.max(initial=0)).bit_length() + 7) // 8
     return folded.view(np.uint8).reshape(-1, 8)[:, :width].T.tobytes()
@@ -129,7 +129,7 @@ def _unwrapped(code: int, data: memoryview) -> Any:
     raise DamagedBatch(f"unknown value {code}")
 
 
-_encoder = msgspec.msgpack.Encoder()
+_encoder = msgspec.msgpack.Encoder(enc_hook=repr)  # what is no plain value is kept as its text
 _decoder = msgspec.msgpack.Decoder(ext_hook=_unwrapped)
 
 
@@ -166,15 +166,25 @@ class _Encoder:
         self.tables: list[Any] = []
         self.count = 0
         self.touched: dict[str, list[tuple[int, int]]] = {entity: [] for entity in ENTITIES}
+        self._adders: dict[str, Callable[[Field, Any], None]] = {
+            "int": self._int,
+            "bool": self._int,
+            "float": self._float,
+            "text": self._text,
+            "bytes": self._bytes,
+            "ints": self._ints,
+            "any": self._any,
+        }
 
     def add_kind(self, kind: Kind, rows: Sequence[Wire]) -> None:
         """Add all events of one kind."""
         columns = zip(*rows, strict=True)
         next(columns)
+        adders, touched = self._adders, self.touched
         for field, column in zip(kind.fields, columns, strict=True):
-            getattr(self, f"_{field.form}")(field, column)
-            if field.entity:
-                self.touched[field.entity].append((self.count - len(self.numbers[-1]), self.count))
+            adders[field.form](field, column)
+            if field.entity is not None:
+                touched[field.entity].append((self.count - len(self.numbers[-1]), self.count))
 
     def _add(self, numbers: Sequence[int]) -> None:
         self.numbers.append(array("q", numbers))
@@ -187,12 +197,10 @@ class _Encoder:
         self.tables.append(table)
 
     def _int(self, field: Field, column: Sequence[int]) -> None:
-        # A number over 64 bits fails when the vector is built; the batch is then encoded again, carefully.
-        if self.careful and not all(-(2**63) <= number < 2**63 for number in column):
+        if self.careful:  # a number over 64 bits: the nearest that fits
             column = [max(-(2**63), min(number, 2**63 - 1)) for number in column]
-        self._add(column)
-
-    _bool = _int
+        self.numbers.append(array("q", column))
+        self.count += len(column)
 
     def _float(self, field: Field, column: Sequence[float]) -> None:
         self._add(np.array(column, np.float64).view(np.int64).tolist())
@@ -222,7 +230,7 @@ class _Encoder:
             return
         self.tables.append(_RAGGED)
         self._add(list(map(len, column)))
-        self._add(list(itertools.chain.from_iterable(column)))
+        self._int(field, list(itertools.chain.from_iterable(column)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -237,7 +245,7 @@ class Encoded:
 def _different(ids: Ints) -> Ints:
     """Return the ids sorted, each once: several times as fast as np.unique at this size."""
     ids.sort()
-    return ids[np.flatnonzero(np.diff(ids, prepend=ids[:1] - 1))]
+    return np.concatenate((ids[:1], ids[1:][ids[1:] != ids[:-1]]))
 
 
 def _encoded_columns(

@@ -28,7 +28,7 @@ from stridescope.engine.recording.machine import Machine
 from stridescope.engine.recording.store import INLINE, RecordingError
 
 FLUSH_SECONDS = 0.05
-BATCH = 1024
+BATCH = 2048
 
 
 class Blobs:
