@@ -77,6 +77,8 @@ def summary(recording: Recording, step: int) -> Row:
 def _ending(recording: Recording) -> str:
     if recording.live:
         return "no, it still grows"
+    if recording.meta.get("failure"):
+        return f"no: {recording.meta['failure']}"
     return "yes" if recording.meta.get("ended") else "no, its process was killed"
 
 

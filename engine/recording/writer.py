@@ -7,6 +7,7 @@ are added.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import sqlite3
@@ -108,8 +109,9 @@ class Writer:
         self._stop.set()
         self._thread.join()
         self.flush()
+        self._guard(self._end, {"ended": True, "status": status, "failure": self.failure or None})
         if not self.failure:
-            self._guard(self._finish, {"ended": True, "status": status, "steps": self._steps})
+            self._guard(self._add_keyframes, None)
         store.finish(self._database)
 
     # ---- inside ----
@@ -129,14 +131,18 @@ class Writer:
             self._buffer.clear()
 
     def _guard(self, action: Any, argument: Any) -> None:
-        """Do something to the file; where that fails, stop recording and remember why."""
+        """Do something to the file; where that fails, for whatever reason, stop recording and remember why."""
+        steps = self._steps
         try:
             self._database.execute("BEGIN")
             action(argument)
             self._database.execute("COMMIT")
-        except (sqlite3.Error, OSError) as error:
-            self.failure = f"the recording {self.path} stopped at step {self._steps}: {error}"
+        except Exception as error:
+            self._steps = steps
+            self.failure = self.failure or f"the recording {self.path} stopped at step {steps}: {error}"
             self.detach()
+            with contextlib.suppress(sqlite3.Error):
+                self._database.execute("ROLLBACK")
 
     def _write(self, wires: list[Wire]) -> None:
         for start in range(0, len(wires), BATCH):
@@ -171,11 +177,11 @@ class Writer:
             return
         self._database.execute("INSERT OR IGNORE INTO source VALUES (?, ?, ?)", (source, path, text))
 
-    def _finish(self, facts: dict[str, Any]) -> None:
-        self._write_keyframes()
-        store.set_meta(self._database, {**facts, "keyframes": store.described(keyframes.KINDS)})
+    def _end(self, facts: dict[str, Any]) -> None:
+        store.set_meta(self._database, facts)
 
-    def _write_keyframes(self) -> None:
+    def _add_keyframes(self, _: None) -> None:
+        store.set_meta(self._database, {"keyframes": store.described(keyframes.KINDS)})
         machine, batches = Machine(), Batches(self._database, Schema(kinds_now()))
         wires = itertools.chain.from_iterable(batches.wires(first) for first, _, _ in list(batches.firsts()))
         for _ in keyframes.walk(machine, wires):

@@ -104,6 +104,8 @@ class RecordedRun:
         if self.ended is not None:  # told before the recording is tidied up, which takes its time
             self.ended(self._status)
         self.writer.close(self._status)
+        if self.writer.failure:
+            print(f"stridescope: {self.writer.failure}", file=sys.stderr)
 
     def _close_before_exit(self) -> None:
         """``os._exit`` ends a process on the spot: the recording is closed before it."""

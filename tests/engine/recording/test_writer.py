@@ -118,3 +118,17 @@ def test_a_failing_disk_costs_the_recording_only(tmp_path: pathlib.Path) -> None
     writer.close(status=0)
     with Recording.open(tmp_path / "run.stride") as recording:
         assert 0 < recording.steps < 400
+
+
+def test_an_event_that_cannot_be_encoded_costs_the_recording_only(tmp_path: pathlib.Path) -> None:
+    writer, journal = Writer(tmp_path / "run.stride", {}), Journal()
+    writer.attach(journal)
+    emit(journal, [LineReached(1, 1, 1)])
+    writer.flush()
+    assert journal.emit is not None
+    journal.emit((LineReached.code, "no number", 1, 1))
+    writer.flush()
+    assert "stopped at step 1" in writer.failure and journal.emit is None
+    writer.close(status=0)
+    with Recording.open(tmp_path / "run.stride") as recording:
+        assert recording.steps == 1 and recording.meta["failure"] == writer.failure
