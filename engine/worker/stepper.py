@@ -56,7 +56,7 @@ class Stepper:
     def __init__(self, tracer: Tracer, flush: Callable[[], int], reply: Callable[[Reply], None]) -> None:
         self._tracer, self._flush, self._reply = tracer, flush, reply
         self._commands: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._lock = threading.Lock()
+        self._turn = threading.RLock()
         self._points: list[Armed] = []
         self._goal: Goal | None = None
         self._pausing = False
@@ -138,15 +138,22 @@ class Stepper:
             journal.emit = self._pass if watched else self._raw
 
     def _pass(self, wire: Wire) -> None:
-        """Record an event, and wait when it is one to stop at."""
-        self._raw(wire)
-        if self._held and threading.get_ident() not in self._ours:
-            _wait_for_the_end()
-        code = wire[0]
-        if code not in DECISIONS or self._stopped.is_set() or (thread := threading.get_ident()) in self._ours:
-            if self._stopped.is_set() and code in LINES:
-                self._let_other_thread_wait()
+        """Record an event, and wait when it is one to stop at.
+
+        One thread of the script at a time: others wait here while one is judged and while it stands. Our own threads
+        (events come from them when they happen to collect garbage) never wait.
+        """
+        if (thread := threading.get_ident()) in self._ours:
+            self._raw(wire)
             return
+        if self._held:
+            _wait_for_the_end()
+        with self._turn:
+            self._raw(wire)
+            if wire[0] in DECISIONS and not self._stopped.is_set():
+                self._judge(wire, wire[0], thread)
+
+    def _judge(self, wire: Wire, code: int, thread: int) -> None:
         if code in CLOSERS:
             self._level -= 1
         if (why := self._reason(wire, code, thread)) is not None:
@@ -154,12 +161,6 @@ class Stepper:
             self._wait(*why)
         if code in OPENERS:
             self._level += 1
-
-    def _let_other_thread_wait(self) -> None:
-        """Hold a second thread of the script at its next line while the first one waits; the console's goes on."""
-        if threading.get_ident() != self._owner and threading.get_ident() not in self._ours:
-            with self._lock:
-                pass
 
     def _reason(self, wire: Wire, code: int, thread: int) -> tuple[str, str] | None:
         if self._pausing:
@@ -198,9 +199,8 @@ class Stepper:
         self._wait("error", f"{type(error).__name__}: {error}", frames[::-1])
 
     def _wait(self, reason: str, detail: str = "", frames: Sequence[types.FrameType] = ()) -> None:
-        """Wait for the window, one thread at a time."""
-        with self._lock:
-            self._owner = threading.get_ident()
+        """Wait for the window and serve its commands."""
+        with self._turn:
             self._goal, self._pausing = None, False
             self._points = [point for point in self._points if not point.once]
             self._stopped.set()
@@ -211,8 +211,6 @@ class Stepper:
             self._stopped.clear()
             self._choose()
             self._reply(Running(os.getpid()))
-
-    _owner = 0
 
     def _serve(self, command: Any, frames: Sequence[types.FrameType]) -> bool:
         """Serve a command; return whether the script goes on."""
