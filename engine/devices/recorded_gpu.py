@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from stridescope.engine.devices.address_space import AddressSpace
 from stridescope.engine.devices.allocator_settings import AllocatorSettings
 from stridescope.engine.devices.block import Block, BlockPool, Reservation
 from stridescope.engine.devices.block_sizes import SMALL_BUFFER, SMALL_SIZE, round_size
@@ -15,6 +16,8 @@ from stridescope.engine.devices.trace_replay import ScriptedGPU
 
 # More than any GPU has: without a given size the device never refuses by itself.
 NO_LIMIT = 1 << 42
+# The stretch of addresses for what no recording has: a device number above all real ones.
+UNRECORDED = 16
 
 
 class RecordedGPU(ScriptedGPU):
@@ -22,20 +25,26 @@ class RecordedGPU(ScriptedGPU):
 
     def __init__(self, total: int, settings: AllocatorSettings) -> None:
         super().__init__(total, settings)
+        self.memory = AddressSpace(total, UNRECORDED)
         self.recorded: deque[tuple[int, int]] = deque()
-        self.refuses = False
+        self.refusals = 0
         self._from_recording: dict[int, int] = {}
 
     def cuda_malloc(self, size: int) -> int:
         """The next recorded segment, if it has this size."""
-        if self.refuses:
-            raise DeviceOutOfMemory
+        self._refuse()
         if not self.recorded or self.recorded[0][1] != size:
             return super().cuda_malloc(size)
         self.memory.occupy(size)
         address, _ = self.recorded.popleft()
         self._from_recording[address] = size
         return address
+
+    def _refuse(self) -> None:
+        """Say no as often as the recording's device did."""
+        if self.refusals:
+            self.refusals -= 1
+            raise DeviceOutOfMemory
 
     def hold(self, address: int, size: int) -> None:
         """Count memory that was taken before the trace began."""
@@ -56,8 +65,7 @@ class RecordedGPU(ScriptedGPU):
 
     def map_pages(self, address: int, size: int, page: int) -> None:
         """Map, and note that the recording's mapping has been used up."""
-        if self.refuses:
-            raise DeviceOutOfMemory
+        self._refuse()
         super().map_pages(address, size, page)
         if self.recorded and self.recorded[0] == (address, size):
             self.recorded.popleft()
@@ -163,3 +171,24 @@ def _take(allocator: CachingAllocator, free: Block, size: int, requested: int) -
         free.pool.remove(free)
     allocator.hand_over(block, requested)
     return block
+
+
+def open_recorded(allocator: CachingAllocator, device: RecordedGPU, segment: PastSegment) -> None:
+    """Open a segment that the recording opened and our allocator did not ask for."""
+    block = _install_segment(allocator, device, segment)
+    block.pool.insert(block)
+
+
+def take_at(allocator: CachingAllocator, address: int, requested: int) -> Block | None:
+    """Hand out the memory at an address, whatever the search would choose; None when it is not free."""
+    size = round_size(requested, allocator.settings)
+    for free in allocator.pools.free_blocks():
+        if not free.address <= address <= address + size <= free.address + free.size:
+            continue
+        if address > free.address:
+            _cut_at(allocator, free, address - free.address, keep=True)
+        slack = free.size - size
+        if not free.pool.is_small and free.expandable is None and slack <= SMALL_SIZE:
+            size = free.size
+        return _take(allocator, free, size, requested)
+    return None

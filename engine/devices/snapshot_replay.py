@@ -13,15 +13,20 @@ from collections.abc import Callable
 from typing import Any
 
 from stridescope.engine.devices.allocator_settings import AllocatorSettings
-from stridescope.engine.devices.block import Block
+from stridescope.engine.devices.block import Block, PrivatePool
+from stridescope.engine.devices.block_search import best_fit
+from stridescope.engine.devices.block_sizes import SMALL_SIZE, round_size
 from stridescope.engine.devices.out_of_memory import OutOfMemoryError
-from stridescope.engine.devices.recorded_gpu import NO_LIMIT, RecordedGPU, install
+from stridescope.engine.devices.pools import Pools
+from stridescope.engine.devices.recorded_gpu import NO_LIMIT, RecordedGPU, install, open_recorded, take_at
 from stridescope.engine.devices.snapshot_file import Entry, Snapshot
-from stridescope.engine.devices.snapshot_history import DEFAULT_POOL, before_trace, pool_id_of
+from stridescope.engine.devices.snapshot_history import DEFAULT_POOL, PastSegment, before_trace, pool_id_of
 from stridescope.engine.events import Journal
 
 # What PyTorch never uses as a stream handle: stands for "some other stream" in the replay of a deferred free.
 OTHER_STREAM = -1
+# A failing request asks the device two or three times.
+ALL_ATTEMPTS = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -76,10 +81,57 @@ class SnapshotReplay:
         self._run()
 
     def _run(self) -> None:
-        for number, entry in enumerate(self.trace):
+        number = 0
+        while number < len(self.trace):
+            entry = self.trace[number]
+            if self.faithful and entry.get("addr") in self._waiting and (retry := self._end_of_retry(number)):
+                self._expect_retry(number, retry)
+                number = retry
+                continue
             step = _STEPS.get(entry["action"])
             if step is not None and isinstance(entry.get("addr", 0), int):
                 step(self, number, entry)
+            number += 1
+
+    def _end_of_retry(self, number: int) -> int:
+        """Where the releases of a failed search end, 0 if the entries from ``number`` on are no such releases.
+
+        A search that found nothing waits for pending blocks, gives the cache back and asks the device again, but does
+        not search again. So these blocks must not return to the cache before the replay has searched.
+        """
+        end, released = number, False
+        while end < len(self.trace) and self._is_release(self.trace[end]):
+            released |= self.trace[end]["action"] != "free_completed"
+            end += 1
+        request = self.trace[end] if end < len(self.trace) else {"action": ""}
+        if released and request["action"] in ("segment_alloc", "segment_map"):
+            request = next((entry for entry in self.trace[end:] if entry["action"] == "alloc"), request)
+        elif request["action"] != "oom":
+            return 0
+        # What a search would find now was released on purpose, by empty_cache.
+        return 0 if self._finds(request) else end
+
+    def _finds(self, entry: Entry) -> bool:
+        """Whether a cached block would serve a request now."""
+        size = round_size(entry["size"], self.settings)
+        pools = self.allocator.pools
+        owner: Pools | PrivatePool = pools.private.get(pool_id_of(entry, "pool_id"), pools)
+        return best_fit(owner.small if size <= SMALL_SIZE else owner.large, size, entry["stream"], self.settings) >= 0
+
+    def _is_release(self, entry: Entry) -> bool:
+        if entry["action"] == "free_completed":
+            return entry.get("addr") in self._waiting
+        return entry["action"] in ("segment_free", "segment_unmap")
+
+    def _expect_retry(self, number: int, end: int) -> None:
+        """Let the device refuse the coming request once; the allocator then does the releases by itself."""
+        for entry in self.trace[number:end]:
+            if entry["action"] == "free_completed":
+                self.blocks.pop(entry["addr"], None)
+                del self._waiting[entry["addr"]]
+            else:
+                self._count_reserved(-entry["size"])
+        self.gpu.refusals = 1
 
     # One method for each action of the trace
 
@@ -105,7 +157,24 @@ class SnapshotReplay:
             self.matching += 1
         elif self.faithful or block is None:
             self.differences.append(Difference(number, entry["size"], recorded, replayed))
+        if self.faithful and replayed != recorded:
+            self._follow(entry, block)
         self.gpu.recorded.clear()
+        self.gpu.refusals = 0
+
+    def _follow(self, entry: Entry, block: Block | None) -> None:
+        """Go on as the recording did, so that one difference does not make others."""
+        self.blocks.pop(entry["addr"], None)
+        if block is not None:
+            self.allocator.free(block)
+        if not self.settings.expandable_segments:
+            for address, size in self.gpu.recorded:
+                pool_id = pool_id_of(entry, "pool_id")
+                is_small = round_size(entry["size"], self.settings) <= SMALL_SIZE
+                segment = PastSegment(address, size, is_small, entry["stream"], pool_id, False)
+                open_recorded(self.allocator, self.gpu, segment)
+        if (forced := take_at(self.allocator, entry["addr"], entry["size"])) is not None:
+            self.blocks[entry["addr"]] = forced
 
     def _malloc(self, entry: Entry) -> Block | None:
         pool_id = pool_id_of(entry, "pool_id")
@@ -123,7 +192,7 @@ class SnapshotReplay:
     def _free_requested(self, number: int, entry: Entry) -> None:
         """Free at once if the recording did; else the block waits for a stream that the trace does not name."""
         address = entry["addr"]
-        if address not in self.blocks:
+        if address not in self.blocks or not self.blocks[address].allocated:
             return
         follower = self.trace[number + 1] if number + 1 < len(self.trace) else entry
         if follower["action"] == "free_completed" and follower.get("addr") == address:
@@ -165,11 +234,11 @@ class SnapshotReplay:
 
     def _oom(self, number: int, entry: Entry) -> None:
         self.recorded.out_of_memory += 1
-        self.gpu.refuses = self.faithful
+        self.gpu.refusals = ALL_ATTEMPTS if self.faithful else 0
         if (block := self._malloc(entry)) is not None:
             self.differences.append(Difference(number, entry["size"], "out of memory", f"{block.address:#x}"))
             self.allocator.free(block)
-        self.gpu.refuses = False
+        self.gpu.refusals = 0
 
     # The outcome
 
