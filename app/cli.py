@@ -93,18 +93,10 @@ def _screenshot_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _screenshot(chosen: Any) -> int:
-    try:
-        from stridescope.app.main import screenshot
-    except ImportError as error:
-        return _no_window(error)
-    return screenshot(
-        chosen.recording,
-        step=chosen.step,
-        panel=chosen.panel,
-        theme=chosen.theme,
-        lang=chosen.lang,
-        output=chosen.output,
-    )
+    from stridescope.app.main import screenshot
+
+    words = {name: getattr(chosen, name) for name in ("step", "panel", "theme", "lang", "output")}
+    return _drawn(lambda: screenshot(chosen.recording, **words))
 
 
 def _anything(parser: argparse.ArgumentParser) -> None:
@@ -138,22 +130,25 @@ def _usage() -> str:
     width = max(len(command.name) for command in COMMANDS)
     listed = "\n".join(f"  {command.name:{width}}  {command.summary}" for command in COMMANDS)
     return (
-        "usage: stridescope [SCRIPT | FILE.stride]      open the window\n"
-        "       stridescope COMMAND …                   without the window; COMMAND --help has the details\n\n"
+        "usage: stridescope [--device …] [--theme dark|light] [--lang en|zh] [SCRIPT [ARGS…] | FILE.stride]\n"
+        "                                 open the window\n"
+        "       stridescope COMMAND …     without the window; COMMAND --help has the details\n\n"
         f"commands:\n{listed}"
     )
 
 
-def _window(path: str | None) -> int:
+def _window(words: list[str]) -> int:
+    from stridescope.app import main as window
+
+    return _drawn(lambda: window.main(words))
+
+
+def _drawn(draw: Callable[[], int]) -> int:
+    """Do something with Qt, which may be there without the libraries of the system that it needs."""
     try:
-        from stridescope.app.main import open_window
+        return draw()
     except ImportError as error:
-        return _no_window(error)
-    return open_window(path)
-
-
-def _no_window(error: ImportError) -> int:
-    return fail(f"the window cannot be opened here: {error}")
+        return fail(f"the window cannot be opened here: {error}")
 
 
 def _parsed(command: Command, words: list[str]) -> argparse.Namespace:
@@ -185,9 +180,7 @@ def _dispatch(words: list[str]) -> int:
             if command.run is _replay:
                 return _replay(argparse.Namespace(rest=words[1:]))
             return command.run(_parsed(command, words[1:]))
-    if first.startswith("-") or len(words) > 1:
-        return fail(f"'{first}' is no command: stridescope --help lists them", 2)
-    return _window(first or None)
+    return _window(words)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -147,7 +147,7 @@ def test_values_are_kept_as_asked(values: str, user: pathlib.Path, shell: Shell)
         (["ops", "frobnicate"], 1, "no op 'frobnicate'"),
         (["explain", "run.stride"], 2, "explain is not available yet"),
         (["export", "run.stride", "-o", "a.gif"], 2, "export is not available yet"),
-        (["--nonsense"], 2, "is no command"),
+        (["--nonsense"], 2, "--nonsense"),
     ],
 )
 def test_bad_use_is_one_clear_line(words: list[str], status: int, fault: str, user: pathlib.Path, shell: Shell) -> None:
