@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stridescope.engine.events import (
+    EVENTS,
     Event,
+    ExceptionRaised,
     LineReached,
     NodeBegan,
     OpBegan,
@@ -44,9 +46,11 @@ from stridescope.engine.recording.model import State
 from stridescope.engine.recording.seek import Seeker
 from stridescope.engine.recording.store import RecordingError
 
+# Where stepping comes to rest, by grain: as the worker's gate has it, and at the end.
 _GRAINS: dict[str, tuple[type[Event], ...]] = {
     "line": (LineReached, ScriptEnded),
     "op": (OpBegan, NodeBegan, ScriptEnded),
+    "event": tuple(event for event in EVENTS if event.family != "line") + (LineReached, ExceptionRaised, ScriptEnded),
 }
 
 
@@ -184,10 +188,9 @@ class Recording:
     def steps_of(self, *events: type[Event]) -> Ints:
         """Return the steps of all events of these kinds."""
         kinds = self._kinds[: self.steps]
-        found = kinds == events[0].code
-        for event in events[1:]:
-            found |= kinds == event.code
-        return np.flatnonzero(found)
+        wanted = np.zeros(256, bool)
+        wanted[[event.code for event in events]] = True
+        return np.flatnonzero(wanted[kinds])
 
     def lines(self) -> Ints:
         """Return the steps at which a line is about to run."""
@@ -203,7 +206,7 @@ class Recording:
 
     def stops(self, grain: str) -> Ints:
         """Return the steps at which stepping by "line", "op" or "event" comes to rest."""
-        return np.arange(self.steps) if grain == "event" else self.steps_of(*_GRAINS[grain])
+        return self.steps_of(*_GRAINS[grain])
 
     # ---- states ----
 

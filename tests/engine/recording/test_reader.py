@@ -15,8 +15,10 @@ from stridescope.engine.events import (
     BlockAllocated,
     BlockAwaitsEvent,
     BlockFreed,
+    Event,
     Journal,
     LineReached,
+    NameBound,
     NodeBegan,
     OpBegan,
     OutputWritten,
@@ -35,13 +37,14 @@ OP = OpBegan("aten::mul", (4, 5), (), 1, 1, 1, 0, 1, 5)
 
 
 def test_stops_by_grain(record: Record) -> None:
-    recording = record([LineReached(1, 1, 1), OP, LineReached(1, 1, 2), NodeBegan(3, ()), ScriptEnded(0)])
-    assert recording.lines().tolist() == [0, 2]
-    assert recording.ops().tolist() == [1]
-    assert recording.backwards().tolist() == [3]
-    assert recording.stops("line").tolist() == [0, 2, 4]
-    assert recording.stops("op").tolist() == [1, 3, 4]
-    assert recording.stops("event").tolist() == [0, 1, 2, 3, 4]
+    lines: list[Event] = [LineReached(1, 1, 1), NameBound(1, "x", 0, "3"), OP, LineReached(1, 1, 2)]
+    recording = record([*lines, NodeBegan(3, ()), VersionBumped(7, 1), ScriptEnded(0)])
+    assert recording.lines().tolist() == [0, 3]
+    assert recording.ops().tolist() == [2]
+    assert recording.backwards().tolist() == [4]
+    assert recording.stops("line").tolist() == [0, 3, 6]
+    assert recording.stops("op").tolist() == [2, 4, 6]
+    assert recording.stops("event").tolist() == [0, 2, 3, 4, 5, 6]
 
 
 def test_output_up_to_a_step(record: Record) -> None:
