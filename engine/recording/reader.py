@@ -91,6 +91,7 @@ class Recording:
             raise RecordingError(f"{path} holds events that this Stridescope does not know ({error})") from error
         self._batches = Batches(database, self._schema)
         self._firsts: list[int] = []
+        self._found: dict[tuple[type[Event], ...], Ints] = {}
         self._kinds: Kinds = np.zeros(1 << 12, np.uint8)
         self.steps = 0
         # Keyframes of another version are left alone: the way is folded from the events.
@@ -159,6 +160,7 @@ class Recording:
         self._firsts.append(first)
         self._seeker.add_batch(first, last)
         self.steps = last + 1
+        self._found.clear()
 
     # ---- events ----
 
@@ -186,11 +188,13 @@ class Recording:
         return bisect.bisect_right(self._firsts, step) - 1
 
     def steps_of(self, *events: type[Event]) -> Ints:
-        """Return the steps of all events of these kinds."""
-        kinds = self._kinds[: self.steps]
-        wanted = np.zeros(256, bool)
-        wanted[[event.code for event in events]] = True
-        return np.flatnonzero(wanted[kinds])
+        """Return the steps of all events of these kinds; the array is read-only and shared."""
+        if (found := self._found.get(events)) is None:
+            wanted = np.zeros(256, bool)
+            wanted[[event.code for event in events]] = True
+            found = self._found[events] = np.flatnonzero(wanted[self._kinds[: self.steps]])
+            found.flags.writeable = False
+        return found
 
     def lines(self) -> Ints:
         """Return the steps at which a line is about to run."""
