@@ -92,6 +92,7 @@ class Tensor:
     _conj_bit = False
     _neg_bit = False
     _base_tensor: Any = None
+    _viewed = False  # some view of it has been made
     _output_nr = 0
     _accumulator: Any = None  # weak reference to the leaf's AccumulateGrad node
     _grad: Any = None

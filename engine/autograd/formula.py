@@ -7,11 +7,11 @@ that follows what a node saves, which attributes (``_saved_self``…) it has, an
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from stridescope.engine.autograd.node import Gradients, Node
-from stridescope.engine.autograd.saved import FREED, SavedVariable, record_saved
+from stridescope.engine.autograd.saved import FREED, SavedTensor, record_saved
 from stridescope.engine.events import SavedFreed, journal
 from stridescope.engine.tensor import Tensor
 
@@ -66,7 +66,8 @@ class Plan(NamedTuple):
     """What a call does whose inputs need these gradients: what it keeps, and the formulas it will run."""
 
     needed: tuple[bool, ...]
-    keeps: tuple[Keep, ...]
+    of_args: tuple[Keep, ...]
+    of_results: tuple[Keep, ...]
     steps: tuple[Step, ...]
 
 
@@ -91,8 +92,10 @@ class Derivative:
         self.arguments, self.returns = arguments, returns
         self.indices = tuple(arguments.index(name) for name in inputs)
         self.node_type: type[OpNode] = type(name, (OpNode,), {"derivative": self, "__slots__": ()})
-        self.node_type.__module__ = "torch.autograd"
+        self.node_type.__module__ = "builtins"
         used = [want for formula in formulas for want in set(formula.wants) - INCOMING]
+        # What the node's attributes are called: the same whichever inputs of a call need a gradient.
+        self.names = tuple(dict.fromkeys(w for f in formulas for w in f.wants if w not in INCOMING and _shown(w)))
         self.guarded = {want for want in used if used.count(want) == 1} if len(formulas) > 1 else set()
         self.plans: dict[tuple[bool, ...], Plan] = {}
 
@@ -112,7 +115,10 @@ class Derivative:
         active_wants = {want for f in active for want in f.wants}
         asked = [w for f in self.formulas for w in f.wants if w not in INCOMING]
         kept = dict.fromkeys(w for w in asked if w in active_wants or w not in self.guarded)
-        return Plan(needed, tuple(self.keep(n) for n in kept), tuple(self._step(f, needed) for f in active))
+        keeps = [self.keep(name) for name in kept]
+        of_args = tuple(keep for keep in keeps if not keep.of_result)
+        of_results = tuple(keep for keep in keeps if keep.of_result)
+        return Plan(needed, of_args, of_results, tuple(self._step(f, needed) for f in active))
 
     def keep(self, name: str) -> Keep:
         """Where a call has what a formula calls ``name``; raises KeyError when nothing is called so."""
@@ -140,6 +146,11 @@ class Derivative:
         return Step(positions, eval(source, scope))
 
 
+def _shown(want: str) -> bool:
+    """PyTorch's nodes keep dtypes of inputs for themselves."""
+    return not want.endswith(("_scalar_type", "_device"))
+
+
 def _over_lists(facet: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The facet of a tensor, or of each tensor in a list; None stays None."""
 
@@ -153,7 +164,7 @@ def _over_lists(facet: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def unpacked(kept: Any, node: Any) -> Any:
     """A saved value for a formula; raises RuntimeError when the tensor was overwritten since."""
-    if kept.__class__ is SavedVariable:
+    if kept.__class__ is SavedTensor:
         return kept.unpack(node)
     if kept.__class__ is list:
         return [unpacked(item, node) for item in kept]
@@ -167,22 +178,26 @@ class OpNode(Node):
     derivative: Derivative
     saved: dict[str, Any] | None
 
-    def save(self, args: tuple[Any, ...], results: tuple[Any, ...], needed: tuple[bool, ...]) -> None:
-        """Keep what the needed formulas ask for."""
-        plan = self.plan = self.derivative.plan(needed)
-        self.lengths: dict[int, int] | None = None
+    def save_arguments(self, args: Sequence[Any]) -> None:
+        """Keep what the needed formulas ask of the arguments."""
         saved: dict[str, Any] = {}
-        for name, of_result, index, facet in plan.keeps:
-            source = results if of_result else args
-            value = source[index] if index >= 0 else list(results)
-            saved[name] = self._kept(name, value, of_result) if facet is None else facet(value)
+        for name, _, index, facet in self.plan.of_args:
+            value = args[index]
+            saved[name] = self._kept(name, value, False) if facet is None else facet(value)
         self.saved = saved
+
+    def save_results(self, results: Sequence[Any]) -> None:
+        """Keep what the formulas ask of the results, which have this node as their history by now."""
+        saved = self.saved
+        for name, _, index, facet in self.plan.of_results:
+            value = results[index] if index >= 0 else list(results)
+            saved[name] = self._kept(name, value, True) if facet is None else facet(value)  # type: ignore[index]
 
     def _kept(self, name: str, value: Any, is_output: bool) -> Any:
         if isinstance(value, Tensor):
             if journal.emit is not None:
                 record_saved(self, name, value, value.version_counter.value, is_output)
-            return SavedVariable(value, is_output)
+            return SavedTensor(value, is_output)
         if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
             return [self._kept(name, item, is_output) for item in value]
         return value
@@ -191,15 +206,15 @@ class OpNode(Node):
         """A saved value by the formula's name for it; raises RuntimeError when it was freed or overwritten."""
         if self.saved is None:
             raise RuntimeError(FREED)
-        return unpacked(self.saved[name], self)
+        return unpacked(self.saved.get(name), self)
 
-    def apply(self, gradients: Gradients) -> Gradients:
+    def _run(self, gradients: Gradients) -> Gradients:
         """Run the needed formulas; undefined gradients of all outputs give undefined results."""
         saved = self.saved
         if saved is None:
             raise RuntimeError(FREED)
         if not any(g is not None for g in gradients):
-            return (None,) * len(self.edges)
+            return (None,) * len(self._edges)
         found: list[Any] = [None] * len(self.plan.needed)
         for positions, run in self.plan.steps:
             result = run(self, gradients, saved)
@@ -221,36 +236,45 @@ class OpNode(Node):
                 opened.extend([None] * length if value is None else value)
         return tuple(opened)
 
-    def release(self) -> None:
+    def _release(self) -> None:
         """Free what was saved for backward."""
         saved, self.saved = self.saved, None
         if saved is None:
             return
         for kept in saved.values():
             for item in kept if isinstance(kept, list) else (kept,):
-                if isinstance(item, SavedVariable):
+                if isinstance(item, SavedTensor):
                     item.release()
         if self._id and (emit := journal.emit) is not None:
             emit((SavedFreed.code, self._id))
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("_saved_"):
-            return self._saved_attribute(attribute[len("_saved_") :])
+            return self._saved_attribute(attribute, attribute[len("_saved_") :])
         if attribute.startswith("_raw_saved_"):
-            saved = object.__getattribute__(self, "saved")
-            if saved is not None and attribute[len("_raw_saved_") :] in saved:
-                return saved[attribute[len("_raw_saved_") :]]
-        raise AttributeError(f"'{self.name()}' object has no attribute '{attribute}'")
+            name = attribute[len("_raw_saved_") :]
+            self._known(attribute, name)
+            if self.saved is None:
+                raise RuntimeError(FREED)
+            kept = self.saved.get(name)
+            return tuple(kept) if isinstance(kept, list) else kept
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute}'")
 
-    def _saved_attribute(self, name: str) -> Any:
-        if self.saved is not None and name not in self.saved:
-            raise AttributeError(f"'{self.name()}' object has no attribute '_saved_{name}'")
+    def _known(self, attribute: str, name: str) -> None:
+        if name not in self.derivative.names:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute}'")
+
+    def _saved_attribute(self, attribute: str, name: str) -> Any:
+        self._known(attribute, name)
         value = self.value(name)
         return tuple(value) if isinstance(value, list) else value
 
     def __dir__(self) -> list[str]:
         saved = self.saved or {}
-        fields = [f"_saved_{n}" for n in saved] + [
-            f"_raw_saved_{n}" for n in saved if isinstance(saved[n], SavedVariable)
-        ]
-        return sorted({*object.__dir__(self), *fields})
+        fields = [f"_saved_{name}" for name in self.derivative.names]
+        raw = [f"_raw_saved_{name}" for name, kept in saved.items() if _is_raw(kept)]
+        return sorted({*object.__dir__(self), *fields, *raw})
+
+
+def _is_raw(kept: Any) -> bool:
+    return isinstance(kept, SavedTensor) or (isinstance(kept, list) and any(isinstance(k, SavedTensor) for k in kept))

@@ -2,56 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from stridescope.engine.autograd.edges import (
+    CopySlices,
+    ViewInfo,
+    grad_fn_of,
+    refresh,
+    refuse_rebase,
+    spread_requires_grad,
+)
 from stridescope.engine.autograd.modes import grad_mode
-from stridescope.engine.autograd.node import Node, set_history
+from stridescope.engine.autograd.node import Node, hooks_of, meta_of, set_history
+from stridescope.engine.autograd.saved import SavedTensor
 from stridescope.engine.tensor import Tensor, alias
 
 
-class ViewInfo:
-    """How a view was made, where it matters for later in-place writes.
-
-    Attributes:
-        kind: ``multi`` (one of several outputs), ``no_grad``, ``inference`` or ``plain``.
-        version: the counter's value when ``grad_fn`` was last right.
-    """
-
-    __slots__ = ("kind", "version")
-
-    def __init__(self, kind: str, version: int) -> None:
-        self.kind, self.version = kind, version
-
-
-def mark_view(result: Tensor, source: Tensor, multi: bool) -> None:
-    """Remember whose view ``result`` is."""
+def mark_view(result: Tensor, source: Tensor, multi: bool, replay: Callable[[Tensor], Tensor] | None = None) -> None:
+    """Remember whose view ``result`` is, and how it was made."""
     base = source._base_tensor
-    result._base_tensor = source if base is None else base
-    kind = "multi" if multi else "plain" if grad_mode.enabled else "no_grad"
-    inherited = source._view_info
+    result._base_tensor = base = source if base is None else base
+    base._viewed = True
+    kind, inherited = _kind(multi), source._view_info
     if kind == "plain" and inherited is not None:
         kind = inherited.kind
+    if source._inference:
+        result._inference = True
     version = result.version_counter.value
-    if kind != "plain" or version:
-        result._view_info = ViewInfo(kind, version)
+    if kind != "plain" or version or replay or (inherited is not None and inherited.replay):
+        info = result._view_info = ViewInfo(kind, version)
+        info.replay = _chained(replay, source, result)
+    if base._requires_grad and not (grad_mode.enabled and source._requires_grad) and result.dtype.category >= 2:
+        info = result._view_info = result._view_info or ViewInfo(kind, version)
+        info.inherited = result._requires_grad = True
+
+
+def _kind(multi: bool) -> str:
+    if grad_mode.inference:
+        return "inference"
+    if not grad_mode.enabled:
+        return "no_grad"
+    return "multi" if multi else "plain"
+
+
+def _chained(
+    replay: Callable[[Tensor], Tensor] | None, source: Tensor, result: Tensor
+) -> Callable[[Tensor], Tensor] | None:
+    """How to make ``result`` from its base when sizes and strides alone do not say it."""
+    before = None if source._view_info is None else source._view_info.replay
+    if replay is None and before is None:
+        return None
+    whole, part = source.layout_, result.layout_
+    step = replay or (lambda t: t.as_strided(part.sizes, part.strides, t.offset + part.offset - whole.offset))
+    if source._base_tensor is None:
+        return step
+    base = source._base_tensor.layout_
+    first = before or (lambda t: t.as_strided(whole.sizes, whole.strides, t.offset + whole.offset - base.offset))
+    return lambda t: step(first(t))
 
 
 def check_inplace(target: Tensor, wanted: bool) -> None:
     """Refuse an in-place write that autograd cannot follow."""
-    if not grad_mode.enabled:
+    if target._inference and not grad_mode.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+    if not wanted:
         return
-    if target._requires_grad and target._node is None:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     base = target._base_tensor
-    if base is not None and base._requires_grad and base._node is None:
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if base is not None:
+        refuse_rebase(target, indirect=False)
+        if target._requires_grad and base._node is None:
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an in-place operation."
+            )  # fmt: skip
+    if target._requires_grad and grad_fn_of(target) is None:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
-def original_for_saving(op: Any, target: Tensor) -> Tensor | None:
-    """A copy of ``target`` before the write when a formula asks for the old values, else None."""
-    wants = {want for formula in op.derivative.formulas for want in formula.wants}
-    name = op.schema.arguments[0].name
-    if name not in wants:
+def original_for_saving(node: Any, target: Tensor) -> Tensor | None:
+    """A copy of ``target`` before the write when the node keeps its old values, else None."""
+    if not any(keep.index == 0 and keep.facet is None for keep in node.plan.of_args):
         return None
     copy = alias(target)
     copy._array, copy._storage, copy._version_counter = target._array.copy(order="K"), None, None
@@ -59,6 +92,47 @@ def original_for_saving(op: Any, target: Tensor) -> Tensor | None:
     return copy
 
 
+def bind_to_view(node: Any, view: Tensor) -> None:
+    """Results saved by the node of a write to a view belong to the view's new grad_fn."""
+    for keep in node.plan.of_results:
+        kept = node.saved[keep.name]
+        if isinstance(kept, SavedTensor):
+            kept.bind(view._node)
+
+
 def rebase_history(target: Tensor, node: Node) -> None:
-    """Make ``node`` the new grad_fn of a tensor that was written in place."""
-    set_history(node, [target])
+    """Make ``node``, that of an in-place write, the new grad_fn of ``target``.
+
+    When ``target`` is a view, its base gets a ``CopySlices`` around the node, and the view a way to that.
+    """
+    base = target._base_tensor
+    if base is None:
+        _move_hooks(target, node)
+        required = target._requires_grad
+        set_history(node, [target])
+        if not required:
+            spread_requires_grad(target, True)
+        return
+    set_outputs(node, target)
+    around = CopySlices(base, target, node)
+    required = base._requires_grad
+    if target._requires_grad:
+        _move_hooks(base, around)
+    set_history(around, [base])
+    if not required:
+        spread_requires_grad(base, True)
+    refresh(target)
+
+
+def set_outputs(node: Node, target: Tensor) -> None:
+    """Tell the write's own node what it writes; the tensor's history is the node around it."""
+    node._outputs.append(meta_of(target))
+
+
+def _move_hooks(target: Tensor, node: Node) -> None:
+    """Hooks registered so far stay with the old node; ``retain_grad`` follows the tensor."""
+    target._hooks = None
+    if target._retains_grad:
+        old = target._node._hooks.retain.pop(target._output_nr, None)
+        if old is not None:
+            hooks_of(node).retain[0] = old

@@ -1,8 +1,19 @@
-"""Grad mode and inference mode: thread-local switches that say whether ops build a graph."""
+"""Grad mode and inference mode: thread-local switches that say whether ops build a graph.
+
+The classes here are what a script knows as ``torch.no_grad``, ``torch.enable_grad``, ``torch.set_grad_enabled`` and
+``torch.inference_mode``: context managers that also decorate functions, generators and (with a warning) classes.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import threading
+import warnings
+from collections.abc import Callable, Generator
+from typing import Any
+
+from stridescope.engine.events import journal
 
 
 class GradMode(threading.local):
@@ -11,9 +22,6 @@ class GradMode(threading.local):
     Attributes:
         enabled: ops on tensors that require grad make nodes (``torch.is_grad_enabled()``).
         inference: new tensors are inference tensors and nothing is tracked.
-
-    Features that need the dispatcher's full path (autocast, function modes, inference mode) count themselves with
-    ``journal.require_full``.
     """
 
     enabled: bool = True
@@ -31,3 +39,194 @@ class Anomaly:
 
 
 anomaly = Anomaly()
+
+
+class ModeContext:
+    """A context manager that can also decorate: each call of the decorated function runs in a fresh copy of it."""
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *exc: object) -> None:
+        raise NotImplementedError
+
+    def clone(self) -> ModeContext:
+        """A context with the same settings."""
+        return type(self)()
+
+    def __call__(self, function: Any) -> Any:
+        return decorated(self.clone, function)
+
+
+def decorated(make: Callable[[], Any], function: Any) -> Any:
+    """``function`` run inside ``make()``; a generator is inside only while its own code runs."""
+    if inspect.isclass(function):
+        warnings.warn(
+            "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+            "functions or methods. To preserve the current behavior of class decoration, you can directly decorate "
+            "the `__init__` method and nothing else.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    if inspect.isgeneratorfunction(function):
+        return _decorated_generator(make, function)
+
+    @functools.wraps(function, updated=() if inspect.isclass(function) else ("__dict__",))
+    def within(*args: Any, **kwargs: Any) -> Any:
+        with make():
+            return function(*args, **kwargs)
+
+    return within
+
+
+def _decorated_generator(make: Callable[[], Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def within(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        generator = function(*args, **kwargs)
+        resume: Callable[[], Any] = lambda: generator.send(None)  # noqa: E731
+        while True:
+            try:
+                with make():
+                    item = resume()
+            except StopIteration as stop:
+                return stop.value
+            resume = yield from _handed_out(generator, item, make)
+
+    return within
+
+
+def _handed_out(generator: Any, item: Any, make: Callable[[], Any]) -> Generator[Any, Any, Callable[[], Any]]:
+    """Yield ``item`` in the caller's mode; the result is how the generator goes on."""
+    try:
+        sent = yield item
+    except GeneratorExit:
+        with make():
+            generator.close()
+        raise
+    except BaseException as error:
+        thrown = error
+        return lambda: generator.throw(thrown)
+    return lambda: generator.send(sent)
+
+
+class _PlainContext(ModeContext):
+    """A context without settings, which may also be used as ``@no_grad`` without brackets."""
+
+    enabled: bool
+
+    def __new__(cls, function: Any = None) -> Any:
+        if function is None:
+            return object.__new__(cls)
+        return cls()(function)
+
+    def __init__(self) -> None:
+        self.prev = False
+
+    def __enter__(self) -> None:
+        self.prev, grad_mode.enabled = grad_mode.enabled, self.enabled
+
+    def __exit__(self, *exc: object) -> None:
+        grad_mode.enabled = self.prev
+
+
+class no_grad(_PlainContext):  # noqa: N801
+    """Inside, ops build no graph."""
+
+    enabled = False
+
+
+class enable_grad(_PlainContext):  # noqa: N801
+    """Inside, ops build a graph again."""
+
+    enabled = True
+
+
+class set_grad_enabled(ModeContext):  # noqa: N801
+    """Switches grad mode at once; as a context manager it also switches back."""
+
+    def __init__(self, mode: bool) -> None:
+        self.prev, self.mode = grad_mode.enabled, mode
+        grad_mode.enabled = mode
+
+    def __call__(self, function: Any) -> Any:
+        grad_mode.enabled = self.prev
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        grad_mode.enabled = self.mode
+
+    def __exit__(self, *exc: object) -> None:
+        grad_mode.enabled = self.prev
+
+    def __str__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
+    __repr__ = __str__
+
+    def clone(self) -> set_grad_enabled:
+        """A context with the same mode."""
+        return type(self)(self.mode)
+
+
+class inference_mode(ModeContext):  # noqa: N801
+    """Inside, nothing is tracked and new tensors are inference tensors, which autograd refuses for good."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if isinstance(mode, bool):
+            return object.__new__(cls)
+        return cls()(mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+        self._before: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> None:
+        self._before.append((grad_mode.enabled, grad_mode.inference))
+        self._switch(not self.mode, self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        self._switch(*self._before.pop())
+
+    @staticmethod
+    def _switch(enabled: bool, inference: bool) -> None:
+        if inference != grad_mode.inference:
+            journal.require_full(1 if inference else -1)
+        grad_mode.enabled, grad_mode.inference = enabled, inference
+
+    def clone(self) -> inference_mode:
+        """A context with the same mode."""
+        return type(self)(self.mode)
+
+
+class set_multithreading_enabled(ModeContext):  # noqa: N801
+    """Accepted for scripts that switch the backward engine's threads; here it always runs in the calling thread."""
+
+    enabled: bool = True
+
+    def __init__(self, mode: bool) -> None:
+        self.prev, self.mode = type(self).enabled, mode
+        set_multithreading_enabled.enabled = mode
+
+    def __enter__(self) -> None:
+        """Nothing more: the switch was made when the context was."""
+
+    def __exit__(self, *exc: object) -> None:
+        set_multithreading_enabled.enabled = self.prev
+
+    def clone(self) -> set_multithreading_enabled:
+        """A context with the same mode."""
+        return type(self)(self.mode)
+
+
+for _mode in (no_grad, enable_grad, set_grad_enabled, inference_mode, set_multithreading_enabled):
+    _mode.__module__ = "torch.autograd.grad_mode"
+
+
+def is_grad_enabled() -> bool:
+    """Whether ops build a graph now."""
+    return grad_mode.enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether new tensors are inference tensors now."""
+    return grad_mode.inference

@@ -1,17 +1,19 @@
 """Nodes of the backward graph: what ``grad_fn`` is.
 
 A node knows where gradients go next (``next_functions``), what it saved, and how it turns incoming gradients into
-outgoing ones. Nodes of declared ops take their formula from the op's declaration as a value (:class:`Formula`), so
-this room imports no op.
+outgoing ones. Nodes of declared ops take their formula from the op's declaration as a value, so this room imports no
+op.
 """
 
 from __future__ import annotations
 
 import itertools
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from stridescope.engine.autograd.handle import RemovableHandle, registered
 from stridescope.engine.events import GradFnSet, NodeFreed, NodeMade, journal
 from stridescope.engine.tensor import Tensor, tensor_id
 
@@ -39,67 +41,72 @@ class OutputMeta(NamedTuple):
 class NodeHooks:
     """The hooks of one node, made when the first is registered.
 
-    ``tensor``: output number -> {key: hook} of ``Tensor.register_hook``; ``retain``: output number -> weak reference
-    to the tensor whose ``.grad`` is kept; ``pre`` and ``post``: ``Node.register_prehook`` and ``register_hook``.
+    Attributes:
+        tensor: output number -> the hooks of ``Tensor.register_hook`` on that output, one dict a tensor: a tensor that
+            was written in place leaves its hooks here and starts a new dict at its new node.
+        retain: output number -> weak reference to the tensor whose ``.grad`` is kept.
+        pre: ``Node.register_prehook``.
+        post: ``Node.register_hook``.
     """
 
     __slots__ = ("post", "pre", "retain", "tensor")
 
     def __init__(self) -> None:
-        self.tensor: dict[int, dict[int, Callable[[Any], Any]]] = {}
+        self.tensor: list[tuple[int, dict[int, Callable[[Any], Any]]]] = []
         self.retain: dict[int, weakref.ref[Tensor]] = {}
-        self.pre: dict[int, Callable[[Any], Any]] = {}
-        self.post: dict[int, Callable[[Any, Any], Any]] = {}
+        self.pre: OrderedDict[int, Callable[[Any], Any]] = OrderedDict()
+        self.post: OrderedDict[int, Callable[[Any, Any], Any]] = OrderedDict()
+
+
+# Called with every new node: anomaly mode keeps the traceback, node_creation_hook tells the user. Mostly empty.
+on_creation: list[Callable[[Node], None]] = []
 
 
 class Node:
     """A node of the backward graph.
 
+    What the engine keeps here has names with an underscore, for the node of a custom function is its ``ctx`` too, and
+    users give that attributes of any name.
+
     Attributes:
-        edges: where each gradient goes: (node or None, input number), one per differentiable input.
-        outputs: one :class:`OutputMeta` per forward output.
-        sequence_nr: when it was made; higher runs earlier among the ready ones.
+        _edges: where each gradient goes: (node or None, input number), one per differentiable input.
+        _outputs: one :class:`OutputMeta` per forward output; None for an output that is not differentiable.
+        _sequence: when it was made; higher runs earlier among the ready ones.
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_id", "edges", "hooks", "outputs", "sequence_nr")
+    __slots__ = ("__dict__", "__weakref__", "_edges", "_hooks", "_id", "_outputs", "_sequence")
+    shown_name: str | None = None  # what name() says when it is not the class's own name
 
     def __init__(self, edges: tuple[Edge, ...]) -> None:
-        self.edges = edges
-        self.outputs: list[OutputMeta] = []
-        self.hooks: NodeHooks | None = None
+        self._edges = edges
+        self._outputs: list[OutputMeta | None] = []
+        self._hooks: NodeHooks | None = None
         self._id = 0
-        self.sequence_nr = next_sequence_nr()
+        self._sequence = next_sequence_nr()
+        if on_creation:
+            for told in on_creation:
+                told(self)
 
-    def apply(self, gradients: Gradients) -> Gradients:
+    def _run(self, gradients: Gradients) -> Gradients:
         """Turn the gradients of the forward outputs into those of the inputs; None where none is wanted."""
         raise NotImplementedError
 
-    def release(self) -> None:
+    def _release(self) -> None:
         """Free what was saved for backward."""
+
+    def __call__(self, *gradients: Tensor | None) -> Any:
+        """Run the node by hand on these gradients."""
+        results = self._run(gradients)
+        return results[0] if len(results) == 1 else results
 
     def name(self) -> str:
         """PyTorch's name of the node, such as ``MulBackward0``."""
-        return type(self).__name__
-
-    @property
-    def id(self) -> int:
-        """The node's number in events; it is announced to the recording when it has none yet."""
-        if not self._id:
-            self._announce()
-        return self._id
-
-    def _announce(self) -> None:
-        self._id = next(_ids)
-        if (emit := journal.emit) is not None:
-            ids, numbers = edge_ids(self.edges)
-            variable = getattr(self, "variable", None)
-            tid = tensor_id(variable) if variable is not None else 0
-            emit((NodeMade.code, self._id, self.name(), min(self.sequence_nr, 1 << 62), ids, numbers, tid))
+        return self.shown_name or type(self).__name__
 
     @property
     def next_functions(self) -> tuple[Edge, ...]:
         """The nodes that this node's gradients go to, each with the input number there."""
-        return self.edges
+        return self._edges
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -107,32 +114,76 @@ class Node:
         notes: dict[Any, Any] = self.__dict__.setdefault("_metadata", {})
         return notes
 
+    @property
+    def requires_grad(self) -> bool:
+        """Always true: the node exists because something required a gradient."""
+        return True
+
+    @property
+    def _input_metadata(self) -> tuple[OutputMeta | None, ...]:
+        return tuple(self._outputs)
+
     def _sequence_nr(self) -> int:
-        return self.sequence_nr
+        return self._sequence
+
+    def _set_sequence_nr(self, number: int) -> None:
+        self._sequence = number
+
+    def register_hook(self, fn: Callable[[Any, Any], Any]) -> RemovableHandle:
+        """Call ``fn(grad_inputs, grad_outputs)`` after each run; it may return other ``grad_inputs``."""
+        return registered(hooks_of(self).post, fn)
+
+    def register_prehook(self, fn: Callable[[Any], Any]) -> RemovableHandle:
+        """Call ``fn(grad_outputs)`` before each run; it may return other ``grad_outputs``."""
+        return registered(hooks_of(self).pre, fn)
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{type(self).__name__} object at {id(self):#x}>"
 
 
 Node.__module__ = "torch.autograd.graph"
 
 
+def node_id(node: Node) -> int:
+    """The node's number in events; it is announced to the recording when it has none yet."""
+    if not node._id:
+        _announce(node)
+    return node._id
+
+
+def _announce(node: Node) -> None:
+    node._id = next(_ids)
+    if (emit := journal.emit) is not None:
+        targets, numbers = edge_ids(node._edges)
+        variable = tensor_id(node.variable) if isinstance(node, AccumulateGrad) else 0
+        name, number = type(node).__name__, min(node._sequence, 1 << 62)
+        emit((NodeMade.code, node._id, name, number, targets, numbers, variable))
+
+
+def hooks_of(node: Node) -> NodeHooks:
+    """The node's hooks, to add one to."""
+    if node._hooks is None:
+        node._hooks = NodeHooks()
+    return node._hooks
+
+
 def edge_ids(edges: Sequence[Edge]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The edges as events write them: node ids (0 for None) and input numbers."""
-    return tuple(0 if node is None else node.id for node, _ in edges), tuple(number for _, number in edges)
+    return tuple(0 if node is None else node_id(node) for node, _ in edges), tuple(number for _, number in edges)
 
 
 class AccumulateGrad(Node):
     """The node of a leaf: it adds the gradient to ``variable.grad``."""
 
     __slots__ = ("variable",)
+    shown_name = "torch::autograd::AccumulateGrad"
 
     def __init__(self, variable: Tensor) -> None:
-        self.edges = ()
-        self.outputs = [meta_of(variable)]
-        self.hooks = None
+        self._edges = ()
+        self._outputs = [meta_of(variable)]
+        self._hooks = None
         self._id = 0
-        self.sequence_nr = LAST
+        self._sequence = LAST
         self.variable = variable
 
 
@@ -150,24 +201,15 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
     return node  # type: ignore[no-any-return]
 
 
-def gradient_edge(tensor: Any) -> Edge:
-    """Where the gradient of ``tensor`` goes; (None, 0) for what needs none."""
-    if not isinstance(tensor, Tensor) or not tensor._requires_grad:
-        return None, 0
-    if tensor._node is not None:
-        return tensor._node, tensor._output_nr
-    return accumulator(tensor), 0
-
-
 def set_history(node: Node, outputs: Sequence[Tensor]) -> None:
     """Make ``node`` the grad_fn of these results, in order."""
-    metas = node.outputs
+    metas = node._outputs
     for tensor in outputs:
         tensor._output_nr = len(metas)
         metas.append(meta_of(tensor))
         tensor._node, tensor._requires_grad = node, True
         if (emit := journal.emit) is not None:
-            emit((GradFnSet.code, tensor_id(tensor), node.id, tensor._output_nr))
+            emit((GradFnSet.code, tensor_id(tensor), node_id(node), tensor._output_nr))
 
 
 def _node_freed(node: Node) -> None:
@@ -184,3 +226,4 @@ def _watch(recording: bool) -> None:
 
 
 journal.watchers.append(_watch)
+AccumulateGrad.__module__ = "builtins"

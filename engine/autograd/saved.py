@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from stridescope.engine.autograd.modes import anomaly, grad_mode
+from stridescope.engine.autograd.node import accumulator as accumulator_of
+from stridescope.engine.autograd.node import node_id
 from stridescope.engine.events import TensorSaved, journal
 from stridescope.engine.tensor import Tensor, alias, tensor_id
 
@@ -26,7 +29,7 @@ class SavedHooks:
     disabled: str | None = None
 
 
-class SavedVariable:
+class SavedTensor:
     """One saved tensor.
 
     An input is kept as it is. An output would tie a knot with its own node, so an alias without history is kept and
@@ -34,76 +37,126 @@ class SavedVariable:
     graph was freed.
     """
 
-    __slots__ = ("__weakref__", "_hooks", "_is_output", "_node", "_output_nr", "_packed", "_tensor", "_version")
+    __slots__ = (
+        "__weakref__", "_accumulator", "_hooks", "_is_leaf", "_is_output", "_node", "_output_nr", "_packed",
+        "_requires_grad", "_tensor", "_version",
+    )  # fmt: skip
 
     def __init__(self, tensor: Tensor, is_output: bool = False) -> None:
+        if tensor._inference and not grad_mode.inference:
+            raise RuntimeError(
+                "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode "
+                "in computation tracked by autograd. To work around this, you can make a clone to get a normal tensor "
+                "and use it in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+            )
         counter = tensor._version_counter
         self._version = 0 if counter is None else counter.value
         self._hooks: Hooks | None = None
-        self._packed: Any = None
-        self._is_output = is_output and not tensor.is_leaf
+        self._is_leaf = tensor._node is None
+        self._is_output = is_output = is_output and not self._is_leaf
         self._output_nr = tensor._output_nr
         self._node: Any = None
-        self._tensor: Tensor | None = without_history(tensor) if self._is_output else tensor
         if SavedHooks.stack:
-            self.register_hooks(*SavedHooks.stack[-1])
+            self._pack(tensor, SavedHooks.stack[-1])
+        else:
+            self._tensor: Tensor | None = alias(tensor) if is_output else tensor
 
-    def register_hooks(self, pack: Callable[[Any], Any], unpack: Callable[[Any], Any]) -> None:
-        """Let ``pack`` turn the tensor into what is kept, and ``unpack`` turn that back into a tensor."""
-        tensor = self._tensor
-        if tensor is None:
+    def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        """Let ``pack_hook`` turn the tensor into what is kept, and ``unpack_hook`` turn that back into a tensor."""
+        for hook in (pack_hook, unpack_hook):
+            if not callable(hook):
+                raise TypeError("register_hooks(): incompatible function arguments. Hooks must be callable.")
+        if self._hooks is not None:
             raise RuntimeError(
-                "Calling register_hook on a saved tensor after it has been freed. " + FREED
-                if self._hooks is None
-                else "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair "
-                "of hooks is allowed at a time."
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
+                "hooks is allowed at a time."
             )
-        before = tensor._version_counter.value if tensor._version_counter else 0
+        if self._tensor is None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the "
+                "graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need "
+                "to backward through the graph a second time or if you need to access saved variables after calling "
+                "backward."
+            )
+        self._pack(self._tensor, (pack_hook, unpack_hook))
+
+    def _pack(self, tensor: Tensor, hooks: Hooks) -> None:
+        """Keep what the pack hook gives, and of the tensor only its place in the graph."""
+        self._hooks, self._tensor = hooks, None
+        self._requires_grad = tensor._requires_grad
+        self._accumulator = accumulator_of(tensor) if self._is_leaf and tensor._requires_grad else None
+        self._node = None if self._is_output else tensor._node
+        before = tensor.version_counter.value
         enabled, grad_mode.enabled = grad_mode.enabled, False
         try:
-            self._packed = pack(tensor)
+            self._packed: Any = hooks[0](tensor)
         finally:
             grad_mode.enabled = enabled
-        if (tensor._version_counter.value if tensor._version_counter else 0) != before:
-            raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input "
-                               "to pack hook can not be modified by in-place operations as this can lead to "
-                               "unexpected side-effects. Please open an issue if you need to perform in-place "
-                               "operations on the input to a pack hook.")  # fmt: skip
-        self._hooks, self._tensor = (pack, unpack), None
-        self._node = None if self._is_output or tensor._node is None else tensor._node
+        if tensor.version_counter.value != before:
+            raise RuntimeError(
+                "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook "
+                "cannot be modified by in-place operations as this can lead to unexpected side-effects. Please open an "
+                "issue if you need to perform in-place operations on the input to a pack hook."
+            )
+
+    def bind(self, node: Any) -> None:
+        """The tensor is the view that ``node`` (held weakly) will be the grad_fn of, not an output of the saver."""
+        if self._is_output:
+            self._node, self._output_nr = weakref.ref(node), 0
 
     def release(self) -> None:
         """Let go of the tensor: the graph is freed."""
-        self._tensor = self._packed = self._hooks = self._node = None
+        self._tensor = self._packed = self._hooks = self._node = self._accumulator = None
 
     def unpack(self, node: Any) -> Tensor:
         """Return the tensor for ``node``'s formula; ``node`` is the one that saved it."""
-        if self._hooks is not None:
-            return self._restore(self._hooks[1](self._packed), node)
+        hooks = self._hooks
+        if hooks is not None:
+            return self._restored(self._unpacked(hooks[1]), node)
         tensor = self._tensor
         if tensor is None:
             raise RuntimeError(FREED)
         counter = tensor._version_counter
         if counter is not None and counter.value != self._version:
             raise RuntimeError(self._conflict(tensor, node, counter.value))
-        return self._restore(tensor, node) if self._is_output else tensor
+        if self._is_output:
+            return self._restored(tensor, node)
+        if not self._is_leaf and tensor._node is None:
+            raise RuntimeError(
+                "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not "
+                "supported, please use out-of-place `.detach()` instead"
+            )
+        return tensor
 
-    def _restore(self, tensor: Any, node: Any) -> Tensor:
+    def _unpacked(self, unpack: Callable[[Any], Any]) -> Tensor:
+        tensor = unpack(self._packed)
         if not isinstance(tensor, Tensor):
             raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
                             + type(tensor).__name__)  # fmt: skip
-        source = node if self._is_output else self._node
-        if source is None:
+        return tensor
+
+    def _restored(self, tensor: Tensor, node: Any) -> Tensor:
+        """The tensor with its place in the graph."""
+        source = self._source(node)
+        if source is None and not (self._hooks is not None and (self._requires_grad or tensor._requires_grad)):
             return tensor
         restored = alias(tensor)
-        restored._requires_grad, restored._node, restored._output_nr = True, source, self._output_nr
+        restored._node, restored._output_nr = source, self._output_nr
+        restored._requires_grad = source is not None or self._requires_grad
+        if source is None and self._hooks is not None and self._accumulator is not None:
+            restored._accumulator = weakref.ref(self._accumulator)
         return restored
 
+    def _source(self, node: Any) -> Any:
+        if not self._is_output:
+            return self._node
+        return node if self._node is None else self._node()
+
     def _conflict(self, tensor: Tensor, node: Any, version: int) -> str:
-        kind = _TYPE_NAMES.get(tensor.dtype.name, "Float")
+        kind = TYPE_NAMES.get(tensor.dtype.name, "Float")
         prefix = "torch.cuda." if tensor.device.type == "cuda" else "torch."
         where = ""
-        maker = node if self._is_output else tensor._node
+        maker = self._source(node) if self._is_output else tensor.grad_fn
         if maker is not None:
             where = f", which is output {self._output_nr} of {maker.name()},"
         hint = (
@@ -120,16 +173,12 @@ class SavedVariable:
         )
 
 
-_TYPE_NAMES = {
+# How messages of the C++ part call tensors of a dtype: torch.FloatTensor.
+TYPE_NAMES = {
     "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long", "float16": "Half",
     "float32": "Float", "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
     "bool": "Bool", "bfloat16": "BFloat16",
 }  # fmt: skip
-
-
-def without_history(tensor: Tensor) -> Tensor:
-    """An alias of ``tensor`` that autograd does not know."""
-    return alias(tensor)
 
 
 def record_saved(node: Any, field: str, tensor: Tensor, version: int, is_output: bool) -> None:
@@ -137,4 +186,4 @@ def record_saved(node: Any, field: str, tensor: Tensor, version: int, is_output:
     if (emit := journal.emit) is not None:
         storage = tensor.storage_
         tid = tensor_id(tensor)
-        emit((TensorSaved.code, node.id, field, tid, storage.announce(), storage.nbytes, version, is_output))
+        emit((TensorSaved.code, node_id(node), field, tid, storage.announce(), storage.nbytes, version, is_output))

@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stridescope.engine.autograd.edges import gradient_edge
 from stridescope.engine.autograd.history import (
+    bind_to_view,
     check_inplace,
     mark_view,
     original_for_saving,
     rebase_history,
 )
 from stridescope.engine.autograd.modes import grad_mode
-from stridescope.engine.autograd.node import NO_EDGE, accumulator, gradient_edge, meta_of, set_history
+from stridescope.engine.autograd.node import NO_EDGE, accumulator, meta_of, node_id, set_history
 from stridescope.engine.dispatch.run import NUMBERS, Pointwise
 from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
 from stridescope.engine.dtype import FLOAT, dtype
@@ -123,6 +125,7 @@ def {name}({signature}):
             out._requires_grad = False
             base = self._base_tensor
             out._base_tensor = self if base is None else base
+            self._viewed = True
             if not grad_mode.enabled or counter.value:
                 mark_view(out, self, False)
             elif self._requires_grad:
@@ -243,16 +246,22 @@ def track(op: Op, args: tuple[Any, ...], out: Any) -> None:
     results = tuple(out)
     carriers = _carriers(op, results)
     if carriers:
-        set_history(make_node(op, args, results), carriers)
+        node = make_node(op, args)
+        set_history(node, carriers)
+        node.save_arguments(args)
+        node.save_results(results)
 
 
 def _track_one(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
     """The common case, without detours: one result, and one edge per differentiable argument."""
-    node = make_node(op, args, (out,))
-    node.outputs.append(meta_of(out))
+    node = make_node(op, args)
+    node._outputs.append(meta_of(out))
     out._node, out._requires_grad = node, True
+    node.save_arguments(args)
+    if node.plan.of_results:
+        node.save_results((out,))
     if (emit := journal.emit) is not None:
-        emit((GradFnSet.code, tensor_id(out), node.id, 0))
+        emit((GradFnSet.code, tensor_id(out), node_id(node), 0))
 
 
 def _carriers(op: Op, results: Any) -> list[Tensor]:
@@ -262,8 +271,8 @@ def _carriers(op: Op, results: Any) -> list[Tensor]:
     return [r for r in results if r.dtype.is_floating_point or r.dtype.is_complex]
 
 
-def make_node(op: Op, args: tuple[Any, ...], results: tuple[Any, ...]) -> Any:
-    """The node with its edges and what it saves."""
+def make_node(op: Op, args: tuple[Any, ...]) -> Any:
+    """The node with its edges; it does not save anything yet."""
     derivative = op.derivative
     edges: list[Any] = []
     needed: list[bool] = []
@@ -272,9 +281,13 @@ def make_node(op: Op, args: tuple[Any, ...], results: tuple[Any, ...]) -> Any:
         value = args[index]
         if isinstance(value, Tensor):
             if value._requires_grad:
-                source = value._node
-                edges.append((accumulator(value), 0) if source is None else (source, value._output_nr))
-                needed.append(True)
+                if value._base_tensor is None:
+                    source = value._node
+                    edges.append((accumulator(value), 0) if source is None else (source, value._output_nr))
+                    needed.append(True)
+                else:
+                    edges.append(edge := gradient_edge(value))
+                    needed.append(edge[0] is not None)
                 continue
         elif isinstance(value, (list, tuple)):
             lengths = lengths or {}
@@ -283,8 +296,7 @@ def make_node(op: Op, args: tuple[Any, ...], results: tuple[Any, ...]) -> Any:
         edges.append(NO_EDGE)
         needed.append(False)
     node = derivative.node_type(tuple(edges))  # type: ignore[union-attr]
-    node.save(args, results, tuple(needed))
-    node.lengths = lengths
+    node.plan, node.lengths = derivative.plan(tuple(needed)), lengths  # type: ignore[union-attr]
     return node
 
 
@@ -300,14 +312,18 @@ def write(op: Op, args: tuple[Any, ...], wanted: bool) -> Tensor:
     """Run an in-place op: check, compute, write, bump the version, rebase the history."""
     target: Tensor = args[0]
     check_inplace(target, wanted)
-    tracked = wanted and op.derivative is not None
-    original = original_for_saving(op, target) if tracked else None
+    node = None
+    if wanted and op.derivative is not None:
+        node = make_node(op, args)
+        original = original_for_saving(node, target)
+        node.save_arguments(args if original is None else (original, *args[1:]))
     op.run(*args)  # type: ignore[misc]
     bump_version(target)
-    if tracked:
-        before = target if original is None else original
-        node = make_node(op, (before, *args[1:]), (target,))
+    if node is not None:
         rebase_history(target, node)
+        node.save_results((target,))
+        if target._base_tensor is not None:
+            bind_to_view(node, target)
     return target
 
 
@@ -354,13 +370,26 @@ def _viewed(source: Tensor, layout: Any) -> Tensor:
     return result
 
 
+# Views that sizes and strides of the base cannot express: made again by calling the op.
+REPLAYED = frozenset({"view_as_real", "view_as_complex", "_conj", "_neg_view", "real", "imag"})
+
+
+def _replay(op: Op, args: tuple[Any, ...]) -> Callable[[Tensor], Tensor]:
+    return lambda source: op.call(source, *args[1:])
+
+
 def _track_views(op: Op, args: tuple[Any, ...], source: Tensor, made: tuple[Tensor, ...], multi: bool) -> None:
+    if op.derivative is None:  # detach() and its like: the storage is shared, but autograd sees no view
+        return
     for result in made:
-        mark_view(result, source, multi)
-    if grad_mode.enabled and source._requires_grad and op.derivative is not None:
-        carriers = [m for m in made if m.dtype.category >= 2]
+        mark_view(result, source, multi, _replay(op, args) if op.name in REPLAYED else None)
+    if grad_mode.enabled and source._requires_grad:
+        carriers = [m for m in made if m.dtype.category >= FLOAT]
         if carriers:
-            set_history(make_node(op, args, made), carriers)
+            node = make_node(op, args)
+            set_history(node, carriers)
+            node.save_arguments(args)
+            node.save_results(made)
 
 
 # ---- the full path -----------------------------------------------------------------------------------------------

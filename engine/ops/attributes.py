@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from stridescope.engine.autograd.api import backward, grad_setter, register_hook, requires_grad_, retain_grad
+from stridescope.engine.autograd import leaf
+from stridescope.engine.autograd.api import backward
 from stridescope.engine.dispatch.parser import is_number, type_name
 from stridescope.engine.dtype import scalar_name
 from stridescope.engine.layout import (
@@ -63,12 +64,6 @@ def _contains(self: Tensor, element: Any) -> bool:
     )  # fmt: skip
 
 
-def _set_requires_grad(self: Tensor, value: bool) -> None:
-    if not isinstance(value, bool):
-        raise RuntimeError("requires_grad must be a bool")
-    requires_grad_(self, value)
-
-
 def _get_grad(self: Tensor) -> Tensor | None:
     if self._node is not None and not self._retains_grad and self._grad is None:
         warn(
@@ -87,7 +82,7 @@ def _get_grad(self: Tensor) -> Tensor | None:
 def _set_grad(self: Tensor, value: Any) -> None:
     if value is not None:
         _check_grad(self, value)
-    grad_setter(self, value)
+    leaf.set_grad(self, value)
 
 
 def _check_grad(self: Tensor, value: Any) -> None:
@@ -234,12 +229,9 @@ METHODS: dict[str, Any] = {
     "__contains__": _contains,
     "__dir__": _tensor_dir,
     "to": to,
-    "requires_grad": property(lambda self: self._requires_grad, _set_requires_grad),
     "grad": property(_get_grad, _set_grad, lambda self: _set_grad(self, None)),
-    "grad_fn": property(lambda self: self._node),
     "output_nr": property(lambda self: self._output_nr),
     "retains_grad": property(lambda self: self._retains_grad),
-    "_version": property(lambda self: self.version_counter.value),
     "_base": property(lambda self: self._base_tensor),
     "_is_view": lambda self: self._base_tensor is not None,
     "data": property(_data, _set_data),
@@ -248,9 +240,6 @@ METHODS: dict[str, Any] = {
     "H": property(_hermitian),
     "mH": property(_matrix_hermitian),
     "backward": backward,
-    "requires_grad_": requires_grad_,
-    "register_hook": register_hook,
-    "retain_grad": retain_grad,
     "is_cuda": property(lambda self: self.device.type == "cuda"),
     "is_cpu": property(lambda self: self.device.type == "cpu"),
     "is_meta": property(lambda self: self.device.type == "meta"),
@@ -275,6 +264,7 @@ METHODS: dict[str, Any] = {
     "get_device": _get_device,
     "share_memory_": lambda self: self,
     "pin_memory": lambda self, device=None: self,
+    **leaf.METHODS,
     **storage_objects.METHODS,
     **to_python.METHODS,
 }  # fmt: skip

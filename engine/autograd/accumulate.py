@@ -1,0 +1,83 @@
+"""Adding gradients: into a node's input buffer, and into the ``.grad`` of a leaf."""
+
+from __future__ import annotations
+
+import sys
+
+from stridescope.engine.autograd.blank import blank
+from stridescope.engine.autograd.hooks import with_mode
+from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.events import GradAccumulated, HookRan, journal
+from stridescope.engine.layout import is_contiguous, is_non_overlapping_and_dense
+from stridescope.engine.tensor import Tensor, alias, tensor_id
+
+# What sys.getrefcount counts for a tensor that one local variable here holds and nobody else.
+_SOLE = 2
+
+
+def summed(old: Tensor, new: Tensor, held: int) -> Tensor:
+    """``old + new``, written into ``old`` when the engine alone holds it; ``held`` are the references it has itself."""
+    if (
+        not grad_mode.enabled
+        and sys.getrefcount(old) <= held + _SOLE
+        and is_non_overlapping_and_dense(old._array.shape, old.strides)
+        and (old._storage is None or sys.getrefcount(old._storage) <= _SOLE)
+        and old._base_tensor is None
+    ):
+        old.add_(new)
+        return old
+    return old + new  # type: ignore[no-any-return]
+
+
+def accumulate(leaf: Tensor, gradients: list[Tensor | None], others: int = 0) -> None:
+    """Add the gradient, the list's only item, to ``leaf.grad`` (``AccumulateGrad``).
+
+    The first gradient is taken over as it is when nobody else holds it (but for ``others``) and its layout follows the
+    leaf's, else it is copied in that layout. Later ones are added in place, or out of place under create_graph.
+    """
+    gradient = gradients.pop()
+    if gradient is None or not leaf._requires_grad:
+        return
+    if leaf._node is not None:
+        raise RuntimeError("leaf variable has been moved into the graph interior")
+    old = leaf._grad
+    if old is None:
+        if not grad_mode.enabled and sys.getrefcount(gradient) <= _SOLE + others and _obeys(gradient, leaf):
+            leaf._grad = alias(gradient)
+        else:
+            leaf._grad = _relaid(gradient, leaf)
+    elif grad_mode.enabled:
+        leaf._grad = old + gradient
+    else:
+        old.add_(gradient)
+    if (emit := journal.emit) is not None:
+        emit((GradAccumulated.code, tensor_id(leaf), tensor_id(leaf._grad), old is None))
+    if leaf._post_hooks:
+        run_post_accumulate_hooks(leaf)
+
+
+def run_post_accumulate_hooks(leaf: Tensor) -> None:
+    """``Tensor.register_post_accumulate_grad_hook`` hooks; they must return None."""
+    for hook in list(leaf._post_hooks.values()):
+        if hook(leaf) is not None:
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+        if (emit := journal.emit) is not None:
+            emit((HookRan.code, "post-accumulate hook", 0, tensor_id(leaf)))
+
+
+def _obeys(gradient: Tensor, leaf: Tensor) -> bool:
+    """Whether the gradient's layout is what ``.grad`` should have: the leaf's where that is dense, else row-major."""
+    sizes, strides = leaf._array.shape, leaf.strides
+    if not is_non_overlapping_and_dense(sizes, strides):
+        return is_contiguous(sizes, gradient.strides)
+    return all(n < 2 or a == b for n, a, b in zip(sizes, strides, gradient.strides, strict=True))
+
+
+def _relaid(gradient: Tensor, leaf: Tensor) -> Tensor:
+    sizes, strides = leaf._array.shape, leaf.strides
+    if is_non_overlapping_and_dense(sizes, strides):
+        return blank(sizes, strides, gradient).copy_(gradient)  # type: ignore[no-any-return]
+    return gradient.clone().contiguous()  # type: ignore[no-any-return]
+
+
+__all__ = ["accumulate", "run_post_accumulate_hooks", "summed", "with_mode"]

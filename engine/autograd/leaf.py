@@ -1,0 +1,128 @@
+"""What a tensor is asked to do by autograd: require grad, keep its gradient, call hooks, leave the graph."""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from typing import Any
+
+from stridescope.engine.autograd.edges import grad_fn_of, spread_requires_grad
+from stridescope.engine.autograd.handle import RemovableHandle, registered
+from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.autograd.node import hooks_of
+from stridescope.engine.events import GradSet, RequiresGradSet, journal
+from stridescope.engine.tensor import Tensor, tensor_id
+
+NOT_A_LEAF = (
+    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
+    "that doesn't require differentiation use var_no_grad = var.detach()."
+)
+
+
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Switch gradients for a leaf on or off; raises RuntimeError for non-leaves and integer tensors."""
+    _switch(self, requires_grad, "only Tensors of floating point dtype can require gradients")
+    return self
+
+
+def set_requires_grad(self: Tensor, value: Any) -> None:
+    """``tensor.requires_grad = value``."""
+    if not isinstance(value, bool):
+        raise RuntimeError("requires_grad must be a bool")
+    _switch(self, value, "only Tensors of floating point and complex dtype can require gradients")
+
+
+def _switch(tensor: Tensor, value: bool, refusal: str) -> None:
+    if tensor._node is not None:
+        if not value:
+            raise RuntimeError(NOT_A_LEAF)
+        return
+    if value and tensor.dtype.category < 2:
+        raise RuntimeError(refusal)
+    if value and tensor._inference and not grad_mode.inference:
+        raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+    if tensor._requires_grad != value:
+        tensor._requires_grad = value
+        if tensor._id and (emit := journal.emit) is not None:
+            emit((RequiresGradSet.code, tensor._id, value))
+        spread_requires_grad(tensor, value)
+
+
+def register_hook(self: Tensor, hook: Any) -> RemovableHandle:
+    """Call ``hook(grad)`` whenever the gradient of this tensor is computed; it may return another gradient."""
+    if not self._requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    node = grad_fn_of(self)
+    if self._hooks is None:
+        self._hooks = OrderedDict()
+        if node is not None:
+            hooks_of(node).tensor.append((self._output_nr, self._hooks))
+    return registered(self._hooks, hook)
+
+
+def register_post_accumulate_grad_hook(self: Tensor, hook: Any) -> RemovableHandle:
+    """Call ``hook(tensor)`` after a gradient was added to this leaf's ``.grad``."""
+    if not self._requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if grad_fn_of(self) is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    if self._post_hooks is None:
+        self._post_hooks = OrderedDict()
+    return registered(self._post_hooks, hook)
+
+
+def retain_grad(self: Tensor) -> None:
+    """Keep the gradient of a non-leaf in its ``.grad``."""
+    if not self._requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    node = grad_fn_of(self)
+    if node is not None and not self._retains_grad:
+        hooks_of(node).retain[self._output_nr] = weakref.ref(self)
+        self._retains_grad = True
+
+
+def set_grad(self: Tensor, value: Tensor | None) -> None:
+    """``tensor.grad = value``, already checked."""
+    self._grad = value
+    if self._id and (emit := journal.emit) is not None:
+        emit((GradSet.code, self._id, 0 if value is None else tensor_id(value)))
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Take this tensor itself out of the graph; raises RuntimeError for views."""
+    if self._base_tensor is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+            "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+            "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+            "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
+        )
+    self._node, self._requires_grad, self._output_nr = None, False, 0
+    self._hooks, self._retains_grad = None, False
+    if self._id and (emit := journal.emit) is not None:
+        emit((RequiresGradSet.code, self._id, False))
+    return self
+
+
+def version_of(self: Tensor) -> int:
+    """``tensor._version``."""
+    if self._inference:
+        raise RuntimeError("Inference tensors do not track version counter.")
+    return self.version_counter.value
+
+
+METHODS: dict[str, Any] = {
+    "grad_fn": property(grad_fn_of),
+    "is_leaf": property(lambda self: grad_fn_of(self) is None),
+    "_version": property(version_of),
+    "requires_grad": property(lambda self: self._requires_grad, set_requires_grad),
+    "_backward_hooks": property(lambda self: self._hooks, lambda self, hooks: setattr(self, "_hooks", hooks)),
+    "_post_accumulate_grad_hooks": property(
+        lambda self: self._post_hooks, lambda self, hooks: setattr(self, "_post_hooks", hooks)
+    ),
+    "requires_grad_": requires_grad_,
+    "register_hook": register_hook,
+    "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
+    "retain_grad": retain_grad,
+    "detach_": detach_,
+}

@@ -1,0 +1,215 @@
+"""One backward pass: dependency counts, the ready queue, input buffers, and one node after another.
+
+It follows PyTorch's engine step by step: the graph below the roots is counted, then the ready node with the highest
+sequence number runs, its gradients are checked against the receivers' outputs and summed into their buffers.
+Everything it decides is an event, so a worker's gate can stop between two nodes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+
+from stridescope.engine.autograd.accumulate import accumulate, summed
+from stridescope.engine.autograd.anomaly import check_nan, describe
+from stridescope.engine.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
+from stridescope.engine.autograd.modes import anomaly
+from stridescope.engine.autograd.node import AccumulateGrad, Edge, Gradients, Node, node_id
+from stridescope.engine.autograd.ready import ReadyQueue
+from stridescope.engine.autograd.validate import validated
+from stridescope.engine.events import (
+    DependenciesCounted,
+    GradientSent,
+    NodeBegan,
+    NodeEnded,
+    NodeReady,
+    journal,
+)
+from stridescope.engine.tensor import Tensor, tensor_id
+
+_passes = itertools.count(1)
+
+
+class _Running(threading.local):
+    task: Task | None = None
+    node: Node | None = None
+
+
+running = _Running()
+# The references that an input buffer's slot and the engine's own frames hold while a gradient is added to it.
+_BUFFERED = 1
+
+
+class Task:
+    """One call of backward: its graph, its buffers and its queue.
+
+    Attributes:
+        needed: the nodes that lead to wanted inputs; None when everything runs.
+        captures: which output gradients of which nodes the caller asked for.
+        captured: what arrived for them.
+    """
+
+    def __init__(self, keep_graph: bool) -> None:
+        self.number = next(_passes)
+        self.keep_graph = keep_graph
+        self.needed: set[Node] | None = None
+        self.captures: dict[Node, set[int]] = {}
+        self.captured: dict[Edge, Tensor] = {}
+        self.waiting: dict[Node, int] = {}
+        self.buffers: dict[Node, list[Tensor | None]] = {}
+        self.queue = ReadyQueue()
+        self.callbacks: list[Callable[[], None]] = []
+
+    # ---- before the walk -----------------------------------------------------------------------------------------
+
+    def count(self, roots: Sequence[Node]) -> None:
+        """Count how many gradients each reachable node waits for."""
+        waiting, stack, seen = self.waiting, list(dict.fromkeys(roots)), set(roots)
+        while stack:
+            for child, _ in stack.pop()._edges:
+                if child is not None:
+                    waiting[child] = waiting.get(child, 0) + 1
+                    if child not in seen:
+                        seen.add(child)
+                        stack.append(child)
+        if (emit := journal.emit) is not None:
+            counts = tuple(waiting.get(n, 0) for n in seen)
+            emit((DependenciesCounted.code, self.number, tuple(node_id(n) for n in seen), counts))
+
+    def restrict(self, roots: Sequence[Node], targets: set[Node], run_targets: bool) -> None:
+        """Run only what leads to ``targets``; those themselves run only when ``run_targets``."""
+        leads = set(targets)
+        self.needed = needed = set(targets) if run_targets else set()
+        for node in children_first(roots):
+            if any(child in leads for child, _ in node._edges):
+                leads.add(node)
+                needed.add(node)
+
+    def wants(self, node: Node) -> bool:
+        """Whether the pass has anything to do at this node."""
+        return self.needed is None or node in self.needed or node in self.captures
+
+    # ---- the walk ------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run ready nodes, youngest first, until none is left."""
+        queue = self.queue
+        outer = running.node
+        try:
+            while queue.heap:
+                running.node = node = queue.pop()
+                self.step(node)
+        except Exception:
+            if anomaly.enabled:
+                describe(node)
+            raise
+        finally:
+            running.node = outer
+
+    def ready(self, node: Node) -> None:
+        """Put a node whose gradients are all there into the queue."""
+        self.queue.push(node)
+        if (emit := journal.emit) is not None:
+            emit((NodeReady.code, node_id(node)))
+
+    def step(self, node: Node) -> None:
+        """Run one node and send its gradients on."""
+        gradients = self.buffers.pop(node, None) or [None] * len(node._outputs)
+        runs = self.needed is None or node in self.needed
+        if not runs:
+            run_tensor_hooks(node, gradients)
+        if node in self.captures:
+            self._capture(node, gradients)
+        if not runs:
+            return
+        if (emit := journal.emit) is not None:
+            emit((NodeBegan.code, node_id(node), tuple(0 if g is None else tensor_id(g) for g in gradients)))
+        if node.__class__ is AccumulateGrad:
+            self._run_leaf(node, gradients)  # type: ignore[arg-type]
+            results: Gradients = ()
+        else:
+            results = self._run(node, gradients)
+            if not self.keep_graph:
+                node._release()
+            if anomaly.enabled and anomaly.check_nan:
+                check_nan(node, results)
+        if emit is not None:
+            emit((NodeEnded.code, node_id(node)))
+        self._send(node, results)
+
+    def _capture(self, node: Node, gradients: list[Tensor | None]) -> None:
+        for number in self.captures[node]:
+            gradient = gradients[number]
+            if gradient is not None:
+                self.captured[node, number] = gradient
+
+    def _run_leaf(self, node: AccumulateGrad, gradients: list[Tensor | None]) -> None:
+        leaf, hooks = node.variable, node._hooks
+        if leaf._hooks:
+            run_tensor_hooks(node, gradients)
+        if hooks is None:
+            accumulate(leaf, gradients)
+            return
+        if hooks.pre:
+            gradients = list(run_pre_hooks(node, tuple(gradients)))
+        given = tuple(gradients) if hooks.post else ()
+        accumulate(leaf, gradients, others=1 if hooks.post else 0)
+        if hooks.post:
+            run_post_hooks(node, (), given)
+
+    def _run(self, node: Node, gradients: list[Tensor | None]) -> Gradients:
+        """Hooks, the node's formula, the check of its results, hooks."""
+        hooks = node._hooks
+        if hooks is None:
+            given = tuple(gradients)
+            gradients.clear()
+            return validated(node, node._edges, node._run(given))
+        run_tensor_hooks(node, gradients)
+        given = run_pre_hooks(node, tuple(gradients)) if hooks.pre else tuple(gradients)
+        gradients.clear()
+        results = validated(node, node._edges, node._run(given))
+        return run_post_hooks(node, results, given) if hooks.post else results
+
+    def _send(self, node: Node, results: Gradients) -> None:
+        for (receiver, number), gradient in zip(node._edges, results, strict=False):
+            if receiver is not None:
+                self._deliver(node, receiver, number, gradient)
+
+    def _deliver(self, node: Node, receiver: Node, number: int, gradient: Tensor | None) -> None:
+        left = self.waiting[receiver] - 1
+        self.waiting[receiver] = left
+        if not self.wants(receiver):
+            return
+        added = self.put(receiver, number, gradient)
+        if (emit := journal.emit) is not None and gradient is not None:
+            emit((GradientSent.code, node_id(node), node_id(receiver), number, tensor_id(gradient), added, left))
+        if not left:
+            self.ready(receiver)
+
+    def put(self, node: Node, number: int, gradient: Tensor | None) -> bool:
+        """Add a gradient to a node's input buffer; True when it was summed with one that was there."""
+        buffer = self.buffers.get(node)
+        if buffer is None:
+            buffer = self.buffers[node] = [None] * len(node._outputs)
+        if gradient is None:
+            return False
+        old = buffer[number]
+        buffer[number] = gradient if old is None else summed(old, gradient, _BUFFERED + 1)
+        return old is not None
+
+
+def children_first(roots: Sequence[Node]) -> list[Node]:
+    """Every reachable node after all of its children, without recursion."""
+    done: list[Node] = []
+    seen: set[Node] = set()
+    stack: list[tuple[Node, bool]] = [(root, False) for root in roots]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            done.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack.extend((child, False) for child, _ in node._edges if child is not None and child not in seen)
+    return done
