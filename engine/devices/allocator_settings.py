@@ -98,6 +98,7 @@ class AllocatorSettings:
         self.max_non_split_rounding: int | None = None
         self.garbage_collection_threshold = 0.0
         self.roundup_power2_divisions = [0] * POWER_OF_TWO_INTERVALS
+        self.rounds_to_divisions = False  # whether any interval has divisions: asked for every request
 
     @property
     def non_split_rounding(self) -> int:
@@ -106,24 +107,22 @@ class AllocatorSettings:
             return self.large_segment_size
         return self.max_non_split_rounding
 
-    @property
-    def rounds_to_divisions(self) -> bool:
-        """Whether any interval has power-of-two divisions."""
-        return any(divisions > 1 for divisions in self.roundup_power2_divisions)
-
     def parse(self, text: str, source: str = "Accelerator") -> None:
         """Apply ``text`` from left to right; items before a failing one stay applied."""
         self._reset_transient()
         self.text = text
         tokens = Tokens(text)
         index = 0
-        while index < len(tokens):
-            key = tokens.text(index)
-            reader = READERS.get(key)
-            if reader is None:
-                raise ValueError(f"Unrecognized key '{key}' in {source} allocator config.")
-            # The separators before and after the value are skipped unseen, as PyTorch does.
-            index = reader(self, tokens, index + 2) + 2
+        try:
+            while index < len(tokens):
+                key = tokens.text(index)
+                reader = READERS.get(key)
+                if reader is None:
+                    raise ValueError(f"Unrecognized key '{key}' in {source} allocator config.")
+                # The separators before and after the value are skipped unseen, as PyTorch does.
+                index = reader(self, tokens, index + 2) + 2
+        finally:
+            self.rounds_to_divisions = any(divisions > 1 for divisions in self.roundup_power2_divisions)
 
     def as_snapshot(self) -> dict[str, object]:
         """The ``allocator_settings`` of a memory snapshot."""

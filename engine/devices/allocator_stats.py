@@ -106,11 +106,14 @@ class PoolStats:
 
     def change_inactive_split(self, count: int, size: int) -> None:
         """Apply the net change of the free pieces of split segments."""
-        for stat, change in ((self.inactive_split, count), (self.inactive_split_bytes, size)):
-            if change > 0:
-                stat.increase(change)
-            elif change < 0:
-                stat.current += change
+        if count > 0:
+            self.inactive_split.increase(count)
+        else:
+            self.inactive_split.current += count
+        if size > 0:
+            self.inactive_split_bytes.increase(size)
+        else:
+            self.inactive_split_bytes.current += size
 
     def stats(self) -> list[Stat]:
         """All nine, in the order of ``ARRAYS``."""

@@ -68,8 +68,6 @@ def tell_search(
     log: AllocatorLog, pool: BlockPool, size: int, stream: int, chosen: int, limits: AllocatorSettings
 ) -> None:
     """Say what the search saw: the nearest blocks that are too small, other streams' blocks, and the chosen one."""
-    if log.emit is None:
-        return
     fits = bisect_left(pool.free, (stream, size))
     for entry in reversed(pool.free[max(fits - TOLD_PER_REASON, 0) : fits]):
         if entry[0] == stream:

@@ -16,9 +16,10 @@ def round_size(size: int, settings: AllocatorSettings) -> int:
     """Round a request up to the size of the block that serves it."""
     if size < MINIMUM_BLOCK:
         return MINIMUM_BLOCK
-    divisions = settings.roundup_power2_divisions[interval_of(size)]
-    if divisions > 1 and size > MINIMUM_BLOCK * divisions:
-        return round_to_division(size, divisions)
+    if settings.rounds_to_divisions:
+        divisions = settings.roundup_power2_divisions[interval_of(size)]
+        if divisions > 1 and size > MINIMUM_BLOCK * divisions:
+            return round_to_division(size, divisions)
     return -(-size // MINIMUM_BLOCK) * MINIMUM_BLOCK
 
 

@@ -18,7 +18,8 @@ from stridescope.engine.devices.allocator_settings import AllocatorSettings
 from stridescope.engine.devices.allocator_stats import AllocatorStats
 from stridescope.engine.devices.block import Block, BlockPool, PoolId, PrivatePool
 from stridescope.engine.devices.block_search import best_fit, tell_search
-from stridescope.engine.devices.block_sizes import MINIMUM_BLOCK, ONE_EXABYTE, SMALL_SIZE, round_size, segment_size
+from stridescope.engine.devices.block_sizes import ONE_EXABYTE, SMALL_SIZE, round_size, segment_size
+from stridescope.engine.devices.block_splitting import should_split, tell_split
 from stridescope.engine.devices.coalescing import absorb, cut
 from stridescope.engine.devices.device import Device, DeviceOutOfMemory
 from stridescope.engine.devices.memory_history import Stack
@@ -76,24 +77,32 @@ class CachingAllocator:
                 self._leave()
 
     def _malloc(self, size: int, stream: int, storage: int) -> Block:
-        stack = self.log.stack_for_state()
+        log, settings = self.log, self.settings
+        stack = None if log.history is None else log.stack_for_state()
         if not self.captures_underway:
             self.events.process()
-        rounded = round_size(size, self.settings)
+        rounded = round_size(size, settings)
         pool = self.pools.choose(rounded <= SMALL_SIZE, stream)
-        self.log.requested(size, rounded, pool, stream)
-        request = Request(size, rounded, segment_size(rounded, self.settings), stream, pool, storage, stack)
-        block = self._search(request, pool) or self._search_after_callbacks(request) or self._grow(request)
+        log.requested(size, rounded, pool, stream)
+        block = self._search(rounded, stream, pool)
         if block is None:
-            raise self._out_of_memory(request)
-        return self._hand_out(request, block)
+            request = Request(size, rounded, segment_size(rounded, settings), stream, pool, stack)
+            block = self._search_after_callbacks(request) or self._grow(request)
+            if block is None:
+                raise self._out_of_memory(request)
+        block = self._cut(block, rounded)
+        block.storage = storage
+        block.stack = stack
+        self.hand_over(block, size)
+        return block
 
-    def _search(self, request: Request, pool: BlockPool) -> Block | None:
+    def _search(self, rounded: int, stream: int, pool: BlockPool) -> Block | None:
         """Take the best cached block out of a pool."""
         if self.source.limit is not None and self.settings.garbage_collection_threshold > 0.0:
             pool.searches += 1  # the clock of the garbage collection
-        index = best_fit(pool, request.rounded, request.stream, self.settings)
-        tell_search(self.log, pool, request.rounded, request.stream, index, self.settings)
+        index = best_fit(pool, rounded, stream, self.settings)
+        if self.log.emit is not None:
+            tell_search(self.log, pool, rounded, stream, index, self.settings)
         return None if index < 0 else pool.free.pop(index)[3]
 
     def _search_after_callbacks(self, request: Request) -> Block | None:
@@ -101,7 +110,7 @@ class CachingAllocator:
         self._busy = False
         freed = [callback() for callback in self.free_memory_callbacks]
         self._busy = True
-        return self._search(request, request.pool) if any(freed) else None
+        return self._search(request.rounded, request.stream, request.pool) if any(freed) else None
 
     def _grow(self, request: Request) -> Block | None:
         """New memory from the device, giving back cached memory step by step when it has none."""
@@ -123,24 +132,25 @@ class CachingAllocator:
             return None
         for lender in self.pools.lenders():
             pool = lender.small if request.pool.is_small else lender.large
-            if (block := self._search(request, pool)) is not None:
+            if (block := self._search(request.rounded, request.stream, pool)) is not None:
                 return block
         return None
 
-    def _hand_out(self, request: Request, block: Block) -> Block:
-        was_split = block.prev is not None or block.next is not None
-        reason = self._split_reason(request, block)
-        if reason:
-            self.log.split(block, request.rounded, reason)
-            remainder, block = block, cut(block, request.rounded)
+    def _cut(self, block: Block, size: int) -> Block:
+        """Cut a free block to size where the rules want it; the rest goes back to its pool."""
+        is_split = block.prev is not None or block.next is not None
+        splits = should_split(block, size, self.settings)
+        if self.log.emit is not None:
+            tell_split(self.log, block, size, splits, self.settings)
+        if splits:
+            remainder, block = block, cut(block, size)
             if block.expandable is None:
-                change = (0, -block.size) if was_split else (1, remainder.size)
-                self._change_inactive_split(block.pool, *change)
-        elif was_split and block.expandable is None:
-            self._change_inactive_split(block.pool, -1, -block.size)
-        block.storage = request.storage
-        block.stack = request.stack
-        self.hand_over(block, request.size)
+                count, gained = (0, -size) if is_split else (1, remainder.size)
+                for column in block.pool.stats:
+                    column.change_inactive_split(count, gained)
+        elif is_split and block.expandable is None:
+            for column in block.pool.stats:
+                column.change_inactive_split(-1, -block.size)
         return block
 
     def hand_over(self, block: Block, requested: int) -> None:
@@ -149,34 +159,11 @@ class CachingAllocator:
         block.requested_size = requested
         self.log.allocated(block)
         self.active[block.address] = block
+        size = block.size
         for column in block.pool.stats:
-            column.hand_out(block.size, requested)
-        if block.size >= self.settings.max_split_size:
+            column.hand_out(size, requested)
+        if size >= self.settings.max_split_size:
             self.stats.oversize_allocations.increase(1)
-
-    def _split_reason(self, request: Request, block: Block) -> str:
-        """Why the block is cut; empty when it is handed out whole, and then that reason is told."""
-        rest = block.size - request.rounded
-        private = block.pool.private
-        if private is not None and private.no_split:
-            keep = "the pool does not split"
-        elif block.pool.is_small or self.settings.expandable_segments:
-            if rest >= MINIMUM_BLOCK:
-                return f"{rest} bytes are left, a block of their own from {MINIMUM_BLOCK} bytes on"
-            keep = "it fits exactly"
-        elif request.rounded >= self.settings.max_split_size:
-            keep = f"blocks of max_split_size ({self.settings.max_split_size} bytes) and more are not cut"
-        elif rest > SMALL_SIZE:
-            return f"{rest} bytes are left, in the large pool a block of their own above {SMALL_SIZE} bytes"
-        else:
-            keep = f"only {rest} bytes would be left, not more than {SMALL_SIZE}" if rest else "it fits exactly"
-        self.log.kept_whole(block, keep)
-        return ""
-
-    @staticmethod
-    def _change_inactive_split(pool: BlockPool, count: int, size: int) -> None:
-        for column in pool.stats:
-            column.change_inactive_split(count, size)
 
     def _out_of_memory(self, request: Request) -> OutOfMemoryError:
         """Count, tell and word the failure."""
@@ -249,7 +236,7 @@ class CachingAllocator:
             del self.active[block.address]
             self.device.cuda_free(block.address)
             return
-        stack = self.log.stack_for_free()
+        stack = None if self.log.history is None else self.log.stack_for_free()
         for column in block.pool.stats:
             column.request_free(block.size)
         self.log.free_requested(block, stack)
@@ -280,9 +267,9 @@ class CachingAllocator:
             count = still_split - (before > 0) - (after > 0)
             gained = (block.size if still_split else 0) - before - after
         pool.insert(block)
-        if block.expandable is None and (count or gained):
-            self._change_inactive_split(pool, count, gained)
         for column in pool.stats:
+            if block.expandable is None and (count or gained):
+                column.change_inactive_split(count, gained)
             column.complete_free(size, requested)
 
     def record_stream(self, block: Block, stream: int) -> None:

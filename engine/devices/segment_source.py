@@ -23,7 +23,6 @@ class Request:
     segment: int
     stream: int
     pool: BlockPool
-    storage: int
     stack: Any
 
 

@@ -1,0 +1,96 @@
+"""Measures the caching allocator: calls per second with nothing listening, with the recording, with the history.
+
+usage: python tests/benchmarks/allocator.py [CALLS]
+
+The calls are those of a training loop: the same sizes come and go, half of them small. Times are CPU time of this
+process, so that other programs on the machine count little.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable
+
+from stridescope.engine.devices.memory_history import MemoryHistory
+from stridescope.engine.devices.simulated import SimulatedGPU
+from stridescope.engine.events import Journal, Wire
+from stridescope.engine.recording.allocator_state import AllocatorState
+
+MIB = 1 << 20
+LIVE = 400
+KINDS = 60
+
+
+def plan(calls: int) -> list[tuple[int, int]]:
+    """What each call does: a size to take, or minus one and which live block to give back."""
+    chance = random.Random(1)
+    kinds = [chance.choice([chance.randint(1, MIB), chance.randint(MIB, 20 * MIB)]) for _ in range(KINDS)]
+    steps, live = [], 0
+    while len(steps) < calls:
+        if live < LIVE and (live == 0 or chance.random() < 0.5):
+            steps.append((chance.choice(kinds), 0))
+            live += 1
+        else:
+            live -= 1
+            steps.append((-1, chance.randint(0, live)))
+    return steps
+
+
+def live_through(steps: list[tuple[int, int]], prepare: Callable[[SimulatedGPU], object]) -> float:
+    """Seconds for all calls."""
+    gpu = SimulatedGPU(64 << 30)
+    prepare(gpu)
+    malloc, free, held = gpu.allocator.malloc, gpu.allocator.free, []
+    began = time.process_time()
+    for size, which in steps:
+        if size >= 0:
+            held.append(malloc(size))
+        else:
+            held[which], held[-1] = held[-1], held[which]
+            free(held.pop())
+    return time.process_time() - began
+
+
+def listen(hear: Callable[[Wire], object]) -> Callable[[SimulatedGPU], None]:
+    """Let the allocator tell its decisions to ``hear``."""
+
+    def prepare(gpu: SimulatedGPU) -> None:
+        journal = Journal()
+        journal.emit = hear
+        gpu.allocator.log.journal = journal
+
+    return prepare
+
+
+def keep_history(context: str | None) -> Callable[[SimulatedGPU], None]:
+    """Let the allocator keep the memory history."""
+
+    def prepare(gpu: SimulatedGPU) -> None:
+        gpu.allocator.log.history = MemoryHistory(context, 100_000, frozenset(), False)
+
+    return prepare
+
+
+def main() -> None:
+    """Print one line for each way of listening."""
+    calls = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    steps, events = plan(calls), list[Wire]()
+    ways: list[tuple[str, Callable[[SimulatedGPU], object]]] = [
+        ("nothing listens", lambda gpu: None),
+        ("events are recorded", listen(events.append)),
+        ("history without stacks", keep_history(None)),
+        ("history with stacks", keep_history("all")),
+    ]
+    for name, prepare in ways:
+        seconds = live_through(steps, prepare)
+        print(f"{name:24} {calls / seconds:12,.0f} calls/s")
+    state, began = AllocatorState(), time.process_time()
+    for step, wire in enumerate(events):
+        state.apply(step, wire)
+    print(f"{'events folded':24} {len(events) / (time.process_time() - began):12,.0f} events/s of {len(events):,}")
+
+
+if __name__ == "__main__":
+    main()
