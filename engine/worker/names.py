@@ -17,6 +17,7 @@ from stridescope.engine.worker.text import short_text, tensor_of
 
 PARTS = 32  # the most tensors named inside one container or module
 ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None), range, types.ModuleType, types.FunctionType})
+LASTING = frozenset({type, types.BuiltinFunctionType, types.MethodType, tuple, frozenset})  # their text never changes
 
 _STORES = ("STORE_FAST", "STORE_NAME", "STORE_DEREF", "DELETE_FAST", "DELETE_NAME", "DELETE_DEREF")
 _GLOBAL_STORES = ("STORE_GLOBAL", "DELETE_GLOBAL")
@@ -31,12 +32,10 @@ class Names(NamedTuple):
     read: tuple[str, ...]
 
 
-class Bound(NamedTuple):
-    """What a name stands for: a tensor (its id) or a value (its text), and the tensors found inside the value."""
-
-    tensor: int
-    text: str
-    parts: tuple[tuple[str, int], ...]
+# What a name stands for: a tensor (its id) or a value (its text), and the tensors found inside with their paths. A
+# plain tuple, since one is made for every name that a line binds.
+Parts = tuple[tuple[str, int], ...]
+Bound = tuple[int, str, Parts]
 
 
 def plan(code: types.CodeType) -> dict[int, Names]:
@@ -46,6 +45,9 @@ def plan(code: types.CodeType) -> dict[int, Names]:
         line = instruction.positions.lineno if instruction.positions else None
         if line is not None:
             _note(instruction, touched.setdefault(line, ({}, {}, {})))
+    for stored, _, read in touched.values():
+        for name in stored:
+            read.pop(name, None)
     return {line: Names(*(tuple(names) for names in found)) for line, found in touched.items() if any(found)}
 
 
@@ -68,15 +70,20 @@ def _worth_showing(name: str) -> bool:
 
 def look_at(value: object) -> Bound:
     """Say what a value is; containers and modules tell the tensors inside by the path that leads to them."""
-    if (tensor := tensor_of(value)) is not None:
-        return Bound(_tensor_id(tensor), "", ())
     if type(value) in ATOMS:
-        return Bound(0, short_text(value), ())
+        return 0, short_text(value), ()
+    if (tensor := tensor_of(value)) is not None:
+        return _tensor_id(tensor), "", ()
     try:
         parts = tuple((path, _tensor_id(inside)) for path, inside in itertools.islice(tensors_in(value), PARTS))
-        return Bound(0, short_text(value), parts)
+        return 0, short_text(value), parts
     except Exception:  # a container changed by another thread while we read it, or a class with a strange __dict__
-        return Bound(0, f"<{type(value).__name__}>", ())
+        return 0, f"<{type(value).__name__}>", ()
+
+
+def can_change(value: object, bound: Bound) -> bool:
+    """Say whether what a name stands for can change in place, so that its text or the tensors inside change."""
+    return not bound[0] and type(value) not in LASTING and type(value) not in ATOMS
 
 
 def _tensor_id(tensor: Any) -> int:

@@ -21,7 +21,8 @@ TORCH_VALUES = frozenset({"Size", "dtype", "device", "layout", "memory_format"})
 
 def short_text(value: object) -> str:
     """Return the text of a value, at most about :data:`ROOM` characters."""
-    text = _text(value, DEPTH)
+    writer = WRITERS.get(type(value))
+    text = writer(value, DEPTH) if writer is not None else _text(value, DEPTH)
     return text if len(text) <= ROOM else text[: ROOM - 1] + "…"
 
 

@@ -24,26 +24,29 @@ from stridescope.engine.events import (
     journal,
 )
 from stridescope.engine.worker.frame_locals import OPTIMIZED, locals_of
-from stridescope.engine.worker.names import Bound, Names, look_at, plan
+from stridescope.engine.worker.names import Bound, Names, Parts, can_change, look_at, plan
 from stridescope.engine.worker.positions import Positions, spans_of
 
 LINE = LineReached.code
 # Names that a line merely reads are looked at again as long as all of that takes less than this: some seconds at
 # once, so that a short script sees every change, and later this part of the time, so that a long loop is not slowed.
 REREAD_SECONDS, REREAD_SHARE = 0.05, 0.05
+SMALL = frozenset({int, float, bool, type(None)})  # may be kept: they keep nothing else alive
+UNKNOWN: Bound = (-1, "", ())
 Span = tuple[int, int, int, int]
 
 
 class Code:
     """What the tracer knows of a code object of the user's files."""
 
-    __slots__ = ("names", "object", "optimized", "source", "spans")
+    __slots__ = ("names", "object", "optimized", "plan", "source", "spans", "visits")
 
     def __init__(self, code: types.CodeType, source: int) -> None:
         self.object, self.source = code, source
-        self.names: dict[int, Names] = plan(code)
+        self.plan = self.names = plan(code)  # where rationing sets in, `names` becomes a copy of the plan
         self.optimized = bool(code.co_flags & OPTIMIZED)  # a function, not a module or a class body
         self.spans: list[Span] = []
+        self.visits: dict[int, int] = {}  # how often each line was reached, estimated by samples
 
     def read_spans(self) -> list[Span]:
         """Decode the positions when the first op asks for one."""
@@ -54,12 +57,14 @@ class Code:
 class Call:
     """A live frame of the user's files, and what was last told of its names."""
 
-    __slots__ = ("code", "id", "known", "todo")
+    __slots__ = ("changing", "code", "id", "known", "plain", "todo")
 
     def __init__(self, number: int, code: Code) -> None:
         self.id, self.code = number, code
         self.todo: Names | None = None  # the names of the line that runs now, looked at when the next is reached
         self.known: dict[str, Bound] = {}
+        self.plain: dict[str, object] = {}  # small values themselves: telling that one is the same costs no text
+        self.changing: set[str] = set()  # names whose value can change in place
 
 
 class Tracer:
@@ -78,6 +83,7 @@ class Tracer:
         self._numbers = itertools.count(1)
         self._started, self._reread = time.perf_counter(), 0.0
         self._unwound: list[int] = []
+        self._interrupted = False  # an exception is on its way, or has ended calls
         self._raised = 0  # id of the exception that is on its way and was told of
 
     def code_of(self, code: types.CodeType) -> Code | None:
@@ -141,11 +147,11 @@ class Tracer:
             if code is None:
                 return
             call = self.enter(frame, code)
-        if self._unwound or self._raised:
+        if self._interrupted:
             self._settle()
-        if call.todo is not None:
-            self._look(call, frame, call.todo)
-        call.todo = call.code.names.get(line)
+        last, call.todo = call.todo, call.code.names.get(line)
+        if last is not None:
+            self._look(call, frame, last)
         if (send := journal.emit) is not None:
             send((LINE, call.id, call.code.source, line))
 
@@ -170,6 +176,7 @@ class Tracer:
         if call is not self.main:
             del self.calls[id(frame)]
             self._unwound.append(call.id)
+            self._interrupted = True
 
     def raised(self, frame: types.FrameType, error: BaseException) -> None:
         """An exception appears in a user's frame; the frames it passes through afterwards add nothing."""
@@ -178,7 +185,7 @@ class Tracer:
         call = self.calls.get(id(frame))
         if call is None:
             return
-        self._raised = id(error)
+        self._raised, self._interrupted = id(error), True
         if call.todo is not None:
             self._look(call, frame, call.todo)
         spans = call.code.spans or call.code.read_spans()
@@ -186,7 +193,7 @@ class Tracer:
 
     def _settle(self) -> None:
         """Someone goes on after an exception: the calls that it ended are gone now."""
-        self._raised = 0
+        self._raised, self._interrupted = 0, False
         left, self._unwound = self._unwound, []
         for number in left:
             emit((FrameLeft.code, number))
@@ -208,15 +215,12 @@ class Tracer:
         if names.module and (module := self._modules.get(id(frame.f_globals))) is not None:
             for name in names.module:
                 self._tell(module, name, frame.f_globals)
-        if names.read and call.known:
+        if names.read and call.changing:
             self._look_again(call, names, values)
 
     def _look_again(self, call: Call, names: Names, values: Mapping[str, object]) -> None:
         """Look at what the line read and may have changed in place, while that costs little of the time."""
-        known = call.known
-        again = [
-            name for name in names.read if name in known and name not in names.stored and _can_change(known[name], name)
-        ]
+        again = [name for name in names.read if name in call.changing]
         if not again:
             return
         began = time.perf_counter()
@@ -226,23 +230,35 @@ class Tracer:
             self._reread += time.perf_counter() - began
 
     def _tell(self, call: Call, name: str, values: Mapping[str, object]) -> None:
-        before = call.known.get(name)
+        """Tell of a name, if what it stands for is not what was told last."""
         try:
-            bound = look_at(values[name])
+            value = values[name]
         except KeyError:
-            if before is not None:
-                self._forget(call, name, before)
+            if name in call.known:
+                self._forget(call, name)
             return
+        if type(value) in SMALL:
+            if call.plain.get(name, call) is value:
+                return
+            call.plain[name] = value
+        elif name in call.plain:
+            del call.plain[name]
+        self._tell_value(call, name, value)
+
+    def _tell_value(self, call: Call, name: str, value: object) -> None:
+        before, bound = call.known.get(name, UNKNOWN), look_at(value)
         if bound != before:
             call.known[name] = bound
-            if before is None or bound[:2] != before[:2]:
-                emit((NameBound.code, call.id, name, bound.tensor, bound.text))
-            if bound.parts or (before is not None and before.parts):
-                _tell_parts(call.id, name, before.parts if before else (), bound.parts)
+            if bound[0] != before[0] or bound[1] != before[1]:
+                emit((NameBound.code, call.id, name, bound[0], bound[1]))
+            if bound[2] or before[2]:
+                _tell_parts(call.id, name, before[2], bound[2])
+            (call.changing.add if can_change(value, bound) else call.changing.discard)(name)
 
-    def _forget(self, call: Call, name: str, before: Bound) -> None:
-        del call.known[name]
-        _tell_parts(call.id, name, before.parts, ())
+    def _forget(self, call: Call, name: str) -> None:
+        _tell_parts(call.id, name, call.known.pop(name)[2], ())
+        call.plain.pop(name, None)
+        call.changing.discard(name)
         emit((NameUnbound.code, call.id, name))
 
 
@@ -252,7 +268,7 @@ def emit(wire: Wire) -> None:
         send(wire)
 
 
-def _tell_parts(frame: int, name: str, before: tuple[tuple[str, int], ...], after: tuple[tuple[str, int], ...]) -> None:
+def _tell_parts(frame: int, name: str, before: Parts, after: Parts) -> None:
     """Tell of the tensors inside a value: those that are gone, then those that are new or others."""
     gone, now = dict(before), dict(after)
     for path in gone.keys() - now.keys():
@@ -260,11 +276,6 @@ def _tell_parts(frame: int, name: str, before: tuple[tuple[str, int], ...], afte
     for path, tensor in after:
         if gone.get(path) != tensor:
             emit((NameBound.code, frame, name + path, tensor, ""))
-
-
-def _can_change(bound: Bound, name: str) -> bool:
-    """Say whether what a name stands for can change in place: a container, or an object with tensors inside."""
-    return bool(bound.parts) or bound.text[:1] in "[{d<" and not bound.text.startswith(("<module", "<function"))
 
 
 def _argument_count(code: types.CodeType) -> int:
