@@ -83,9 +83,8 @@ def keys_html() -> str:
     """Return a table of all actions and their keys."""
     theme, parts = themes.active(), []
     for menu in MENUS:
-        parts.append(
-            f"<tr><td colspan=3 style='padding-top:12px'><b style='color:{theme.now}'>{html.escape(tr(menu))}</b></td></tr>"
-        )
+        name = f"<b style='color:{theme.now}'>{html.escape(tr(menu))}</b>"
+        parts.append(f"<tr><td colspan=3 style='padding-top:12px'>{name}</td></tr>")
         for row in ACTIONS:
             if row.menu == menu and row.keys:
                 keys = "&nbsp; ".join(

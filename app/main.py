@@ -40,7 +40,7 @@ def open_window(
 ) -> int:
     """Open the window, on a script or a recording where ``path`` names one, and return its exit status."""
     application = make_application(theme, lang)
-    window = make_window()
+    window = make_window(remember=True)
     window.show()
     if path:
         window.open(path, arguments, device)
@@ -48,7 +48,14 @@ def open_window(
 
 
 def screenshot(
-    recording: str, *, step: int | None, panel: str | None, theme: str, lang: str, output: str, size: tuple[int, int] = SIZE
+    recording: str,
+    *,
+    step: int | None,
+    panel: str | None,
+    theme: str,
+    lang: str,
+    output: str,
+    size: tuple[int, int] = SIZE,
 ) -> int:
     """Do what ``stridescope screenshot`` asks and return its exit status; a failure is one line on stderr."""
     from stridescope.engine.recording.store import RecordingError
@@ -114,11 +121,11 @@ def make_application(theme: str | None = None, lang: str | None = None) -> QAppl
     return application
 
 
-def make_window() -> MainWindow:
+def make_window(*, remember: bool = False) -> MainWindow:
     """Return the window, not yet shown; Qt's widgets are imported here, not before."""
     from stridescope.app.main_window import MainWindow
 
-    return MainWindow()
+    return MainWindow(remember=remember)
 
 
 def _parser() -> argparse.ArgumentParser:

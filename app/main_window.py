@@ -8,7 +8,6 @@ from pathlib import Path
 from PySide6.QtCore import QPoint, QSettings, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import (
-    QApplication,
     QFileDialog,
     QInputDialog,
     QMainWindow,
@@ -42,10 +41,14 @@ PLAY_MS = 420  # one stop at speed 1×
 
 
 class MainWindow(QMainWindow):
-    """Shows one session; the welcome page while there is none."""
+    """Shows one session; the welcome page while there is none.
 
-    def __init__(self) -> None:
+    A window that does not ``remember`` leaves no trace: it is there for one picture.
+    """
+
+    def __init__(self, *, remember: bool = True) -> None:
         super().__init__()
+        self._remember = remember
         self.session, self.cursor = Session(self), Cursor()
         self.grain = "op"
         self.speed = 2
@@ -103,7 +106,7 @@ class MainWindow(QMainWindow):
             column.addWidget(widget)
         self.setCentralWidget(centre)
         self.resize(1600, 1000)
-        layout = QSettings().value("layout/1")
+        layout = QSettings().value("layout/1") if self._remember else None
         if isinstance(layout, list):
             self.workbench.restore_layout([str(state) for state in layout])
 
@@ -122,6 +125,7 @@ class MainWindow(QMainWindow):
         bench.pointed.connect(cursor.hover)
         bench.picked.connect(self._pick)
         bench.scrubbed.connect(self._scrub_to)
+        bench.visited.connect(cursor.look)
         cursor.moved.connect(self._due.start)
         cursor.selected.connect(self._due.start)
         self.welcome.chosen.connect(self.open)
@@ -136,7 +140,8 @@ class MainWindow(QMainWindow):
         before = self.session.recording
         if not self.session.open(path, argv, device):
             return False
-        remember_file(os.path.abspath(path))
+        if self._remember:
+            remember_file(os.path.abspath(path))
         if self.session.recording is not before or before is None:
             self._start_over()
         return True
@@ -224,7 +229,8 @@ class MainWindow(QMainWindow):
         self.open(event.mimeData().urls()[0].toLocalFile())
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        QSettings().setValue("layout/1", self.workbench.save_layout())
+        if self._remember:
+            QSettings().setValue("layout/1", self.workbench.save_layout())
         self.session.close()
         super().closeEvent(event)
 
@@ -256,7 +262,7 @@ class MainWindow(QMainWindow):
 
     def _follow_status(self) -> None:
         session = self.session
-        self._pages.setCurrentWidget(self.welcome if session.status == EMPTY else self.workbench)
+        self._show_page(self.welcome if session.status == EMPTY else self.workbench)
         facts = rows.Facts(session.status, self.cursor.view, self.cursor.head)
         for row in rows.ACTIONS:
             self.actions_by_id[row.id].setEnabled(row.enabled(facts))
@@ -269,6 +275,11 @@ class MainWindow(QMainWindow):
             bench.panels["output"].ask(False)
         bench.panels["editor"].breakpoints = session.breakpoints
         bench.panels["editor"].redraw_gutter()
+
+    def _show_page(self, page: QWidget) -> None:
+        if self._pages.currentWidget() is not page:
+            self.welcome.refresh()
+            self._pages.setCurrentWidget(page)
 
     def _show_chips(self) -> None:
         bar, recording = self.toolbar, self.session.recording

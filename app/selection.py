@@ -44,7 +44,9 @@ def linked(state: State, selection: Selection) -> Selection:
 def follow(state: State) -> Selection:
     """Return what to show while nothing is pinned: the gradient on its way, what the last op gave, a named tensor."""
     backward = state.backward
-    candidates = [s.gradient for s in backward.sent[-1:] if s.gradient in state.tensors] if backward and backward.running else []
+    candidates = (
+        [s.gradient for s in backward.sent[-1:] if s.gradient in state.tensors] if backward and backward.running else []
+    )
     if not candidates and state.op is not None:
         candidates = [t for t in state.op.outputs if t in state.tensors]
     if not candidates:

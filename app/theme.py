@@ -79,8 +79,8 @@ def system_theme() -> Theme:
 def palette(theme: Theme) -> QPalette:
     """Return the palette with which Fusion draws the parts that we do not paint."""
     roles = {
-        QPalette.ColorRole.Window: "panel", QPalette.ColorRole.Base: "panel", QPalette.ColorRole.AlternateBase: "panel2",
-        QPalette.ColorRole.Button: "panel2", QPalette.ColorRole.ToolTipBase: "panel2", QPalette.ColorRole.Mid: "line",
+        QPalette.ColorRole.Window: "panel", QPalette.ColorRole.Base: "panel",
+        QPalette.ColorRole.AlternateBase: "panel2", QPalette.ColorRole.Button: "panel2", QPalette.ColorRole.ToolTipBase: "panel2", QPalette.ColorRole.Mid: "line",
         QPalette.ColorRole.Light: "line", QPalette.ColorRole.Midlight: "line", QPalette.ColorRole.Dark: "bg",
         QPalette.ColorRole.Shadow: "bg", QPalette.ColorRole.WindowText: "text", QPalette.ColorRole.Text: "text",
         QPalette.ColorRole.ButtonText: "text", QPalette.ColorRole.ToolTipText: "text", QPalette.ColorRole.Link: "fwd",

@@ -24,11 +24,12 @@ BARE = ("timeline", "story")  # areas without a header
 
 
 class Workbench(QWidget):
-    """All panels. They are told the moment; what they are asked for comes out as three signals."""
+    """All panels. They are told the moment; what they are asked for comes out as signals."""
 
     pointed = Signal(object)
     picked = Signal(object)
-    scrubbed = Signal(int)
+    scrubbed = Signal(int)  # near this step
+    visited = Signal(int)  # exactly this step
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,7 +78,7 @@ class Workbench(QWidget):
 
     def _connect(self) -> None:
         for panel in self.panels.values():
-            for name in ("pointed", "picked", "scrubbed"):
+            for name in ("pointed", "picked", "scrubbed", "visited"):
                 signal = getattr(panel, name, None)
                 if signal is not None:
                     signal.connect(getattr(self, name))

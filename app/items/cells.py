@@ -37,10 +37,12 @@ def cell_rect(origin: QPointF, pitch: float, row: int, column: int, *, gap: floa
     return QRectF(origin.x() + column * pitch, origin.y() + row * pitch, side, side)
 
 
-def draw_cells(sketch: Sketch, origin: QPointF, pitch: float, cells: CellMatrix, clip: QRectF) -> None:
-    """Draw the cells that lie in ``clip``."""
-    if pitch < CELLS_FROM:
-        rows, columns = cells.shape
+def draw_cells(
+    sketch: Sketch, origin: QPointF, pitch: float, cells: CellMatrix, clip: QRectF, shape: tuple[int, int]
+) -> None:
+    """Draw the cells that lie in ``clip``; ``cells`` may be a sample of the ``shape`` that is drawn as one picture."""
+    if pitch < CELLS_FROM or cells.shape != shape:
+        rows, columns = shape
         image = cell_image(cells, sketch.theme)
         sketch.painter.drawImage(QRectF(origin.x(), origin.y(), columns * pitch, rows * pitch), image)
         return

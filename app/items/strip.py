@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QBrush, QColor, QPainterPath
 
 from stridescope.app.items.cells import CELLS_FROM, WORDS_FROM, CellMatrix, cell_image, draw_cell, word_size
+from stridescope.app.items.marked import Marked, runs
 from stridescope.app.items.sketch import Sketch
 
 WIDEST = 53.0  # pixels per element, as in the mock-up
@@ -66,24 +67,34 @@ class Axis:
         return dataclasses.replace(self, first=float(np.clip(first, 0, self.count - span)), span=span)
 
 
-def draw_strip(sketch: Sketch, axis: Axis, y: float, height: float, cells: CellMatrix) -> None:
-    """Draw the elements of a one-row matrix along ``axis``."""
+@dataclasses.dataclass(frozen=True)
+class Elements:
+    """The elements of a strip: their values where known, which are lit, and the storage's hue."""
+
+    values: np.ndarray | None
+    lit: Marked
+    hue: QColor
+
+
+def draw_strip(sketch: Sketch, axis: Axis, y: float, height: float, row: Elements) -> None:
+    """Draw elements along ``axis``."""
     if axis.pitch < CELLS_FROM:
-        _draw_strip_image(sketch, axis, y, height, cells)
+        _draw_strip_image(sketch, axis, y, height, row)
         return
-    words = axis.pitch >= WORDS_FROM and cells.values is not None
-    font_size = word_size(cells.values, axis.pitch - 9) if words else 0
+    words = row.values if axis.pitch >= WORDS_FROM else None
+    font_size = word_size(row.values, axis.pitch - 9)
     for element in axis.visible():
         rect = QRectF(axis.x(element), y, axis.pitch - axis.gap, height)
-        value = cells.values[0, element] if words else None  # type: ignore[index]
-        draw_cell(sketch, rect, value, bool(cells.lit[0, element]), cells.hue, font_size)
+        value = None if words is None else words[element]
+        draw_cell(sketch, rect, value, bool(row.lit.mask[element]), row.hue, font_size)
 
 
-def _draw_strip_image(sketch: Sketch, axis: Axis, y: float, height: float, cells: CellMatrix) -> None:
+def _draw_strip_image(sketch: Sketch, axis: Axis, y: float, height: float, row: Elements) -> None:
+    """Draw one column of pixels for many elements: lit where any is."""
     columns = max(1, int(axis.right - axis.left))
     edges = _edges(axis, columns)
-    values = None if cells.values is None else cells.values[:, edges[:-1].clip(max=axis.count - 1)]
-    image = cell_image(CellMatrix(values, any_between(cells.lit[0], edges)[None], cells.hue), sketch.theme)
+    values = None if row.values is None else row.values[edges[:-1].clip(max=axis.count - 1)][None]
+    image = cell_image(CellMatrix(values, row.lit.any_between(edges)[None], row.hue), sketch.theme)
     sketch.painter.drawImage(QRectF(axis.left, y, columns, height), image)
     sketch.box(QRectF(axis.left, y, columns, height), None, "line", radius=2)
 
@@ -94,31 +105,18 @@ def _edges(axis: Axis, columns: int) -> np.ndarray:
     return np.clip(edges.astype(np.int64), 0, axis.count)
 
 
-def any_between(mask: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return, for each pair of neighbouring edges, whether the mask is set anywhere between (at least at) them."""
-    sums = np.concatenate(([0], np.cumsum(mask, dtype=np.int64)))
-    low, high = edges[:-1], np.maximum(edges[1:], edges[:-1] + 1).clip(max=len(mask))
-    return sums[high] > sums[low.clip(max=len(mask))]
-
-
-def runs(mask: np.ndarray) -> list[tuple[int, int]]:
-    """Return the half-open intervals in which ``mask`` is set."""
-    steps = np.diff(np.concatenate(([0], mask.astype(np.int8), [0])))
-    return list(zip(np.flatnonzero(steps == 1).tolist(), np.flatnonzero(steps == -1).tolist(), strict=True))
-
-
-def draw_lane(sketch: Sketch, axis: Axis, y: float, height: float, mask: np.ndarray, fill: QColor | QBrush) -> None:
-    """Draw which elements ``mask`` reads: one bar each, or runs of them where they are narrow."""
-    for left, right in _bars(axis, mask):
+def draw_lane(sketch: Sketch, axis: Axis, y: float, height: float, reads: Marked, fill: QColor | QBrush) -> None:
+    """Draw which elements are read: one bar each, or runs of them where they are narrow."""
+    for left, right in _bars(axis, reads):
         sketch.box(QRectF(left, y, max(1.0, right - left), height), fill, radius=2)
 
 
-def _bars(axis: Axis, mask: np.ndarray) -> list[tuple[float, float]]:
+def _bars(axis: Axis, reads: Marked) -> list[tuple[float, float]]:
     if axis.pitch > 12:
-        elements = [e for e in axis.visible() if mask[e]]
+        elements = [e for e in axis.visible() if reads.mask[e]]
         return [(axis.x(e), axis.x(e + 1) - axis.gap) for e in elements]
     columns = max(1, int(axis.right - axis.left))
-    return [(axis.left + a, axis.left + b) for a, b in runs(any_between(mask, _edges(axis, columns)))]
+    return [(axis.left + a, axis.left + b) for a, b in runs(reads.any_between(_edges(axis, columns)))]
 
 
 def draw_arc(sketch: Sketch, axis: Axis, y: float, start: int, end: int, label: str, color: QColor) -> None:

@@ -171,9 +171,11 @@ def _curve(moment: Moment) -> Curve:
     steps, allocated, reserved = moment.recording.allocator_curve()
     allocator: AllocatorState = moment.state.allocator
     retries = allocator.count("num_alloc_retries")
+    sizes = {name: size_text(allocator.count(f"{name}_bytes.current")) for name in ("reserved", "allocated")}
+    peak = tr("peak {size}", size=size_text(allocator.count("allocated_bytes.peak")))
     notes = (
-        (tr("reserved {size}", size=size_text(allocator.count("reserved_bytes.current"))), "dim"),
-        (tr("allocated {size}", size=size_text(allocator.count("allocated_bytes.current"))), "fwd"),
-        (tr("peak {size}", size=size_text(allocator.count("allocated_bytes.peak"))) + " · " + plural(retries, "{n} retry", "{n} retries"), "dim"),
-    )  # fmt: skip
+        (tr("reserved {size}", size=sizes["reserved"]), "dim"),
+        (tr("allocated {size}", size=sizes["allocated"]), "fwd"),
+        (f"{peak} · " + plural(retries, "{n} retry", "{n} retries"), "dim"),
+    )
     return Curve(steps, allocated, reserved, moment.step, max(moment.recording.steps - 1, 1), notes)

@@ -53,9 +53,9 @@ class _Events(QAbstractTableModel):
 
 
 class EventsPanel(QTableView):
-    """``scrubbed`` gives the step of the row that was clicked."""
+    """``visited`` gives the step of the row that was clicked."""
 
-    scrubbed = Signal(int)
+    visited = Signal(int)
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,8 +75,8 @@ class EventsPanel(QTableView):
         self.horizontalHeader().setStretchLastSection(True)
         self.setColumnWidth(0, 52)
         self.setColumnWidth(1, 136)
-        self.clicked.connect(lambda index: self.scrubbed.emit(index.row()))
-        self.activated.connect(lambda index: self.scrubbed.emit(index.row()))
+        self.clicked.connect(lambda index: self.visited.emit(index.row()))
+        self.activated.connect(lambda index: self.visited.emit(index.row()))
 
     def present(self, moment: Moment) -> None:
         """Show all events and mark the one we look at."""

@@ -187,8 +187,7 @@ class GraphPanel(Canvas):
 
     def _draw_edges(self, sketch: Sketch, view: View, visible: list[int]) -> None:
         assert self.picture is not None
-        seen = set(visible)
-        shown = [e for e in self.picture.edges if e.source in seen or e.target in seen]
+        shown = self.picture.edges(visible)
         if len(shown) > 1500:
             lines = [
                 QLineF(view.to_screen(*self._where(e.source)), view.to_screen(*self._where(e.target))) for e in shown
@@ -337,10 +336,9 @@ class GraphPanel(Canvas):
 
 def _density_colors(density: np.ndarray, theme: Theme) -> np.ndarray:
     """Return pixels as 0xffRRGGBB: the panel where there is nothing, towards the text colour where it is dense."""
-    ends = np.array([theme.color("panel").getRgb()[:3], theme.color("text").getRgb()[:3]], float)
-    share = np.minimum(1.0, np.where(density > 0, 0.35 + density / 8, 0.0))[..., None]
-    mixed = (ends[0] * (1 - share) + ends[1] * share).astype(np.uint32)
-    return np.ascontiguousarray(0xFF000000 | mixed[..., 0] << 16 | mixed[..., 1] << 8 | mixed[..., 2])
+    ramp = [theme.mix("text", 0.35 + min(n, 8) / 13).rgb() for n in range(1, 10)]
+    colors = np.array([theme.color("panel").rgb(), *ramp], np.uint32)
+    return np.ascontiguousarray(colors[np.minimum(density, 9)])
 
 
 SPEC = PanelSpec(

@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
+import itertools
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
 
 import numpy as np
 
 from stridescope.app.gradients import gradient_words
 from stridescope.app.items.layered import place
 from stridescope.app.moment import Moment
-from stridescope.app.origins import op_before
+from stridescope.app.origins import memory_of, op_before
 from stridescope.app.selection import tensor_name
 from stridescope.app.text import tr
 from stridescope.app.values import size_text
-from stridescope.engine.recording.model import NodeState, Saved, State
+from stridescope.engine.events import NodeEdgesSet
+from stridescope.engine.recording.model import NodeState, Saved, State, TensorState
 
 COLUMN, LAYER = 224.0, 100.0
 NODE_WIDTH, NODE_HEIGHT = 200.0, 54.0
 STUBS_UP_TO = 80  # nodes: in larger graphs the edges that lead nowhere are not drawn
 LABELS_UP_TO = 300  # gradients
+PLACES_KEPT = 48  # layouts remembered for stepping back and forth
+
+Edges = tuple[tuple[int, int], ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Centres of all nodes of a graph; negative ids are the stubs of edges that lead nowhere."""
+    """Centres of all nodes of a graph; negative ids are the stubs of edges that lead nowhere.
+
+    ``above`` are the consumers of each node.
+    """
 
     ids: tuple[int, ...]
     index: dict[int, int]
     x: np.ndarray
     y: np.ndarray
+    above: dict[int, list[int]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +73,8 @@ class GraphPicture:
 
     moment: Moment
     place: Place
-    edges: tuple[GraphEdge, ...]
+    sent: dict[tuple[int, int], str]
+    outputs: dict[int, list[TensorState]]
     now: int
     selected: int
     ready: tuple[str, ...]
@@ -72,7 +84,26 @@ class GraphPicture:
 
     def face(self, node: int) -> NodeFace:
         """Return what ``node`` shows."""
-        return _stub_face(self.moment, node) if node < 0 else _face(self.moment.state, self.moment.state.nodes[node])
+        if node < 0:
+            return _stub_face(self.moment, node)
+        return _face(self.moment.state, self.moment.state.nodes[node], self.outputs.get(node, []))
+
+    def edges(self, nodes: Iterable[int]) -> list[GraphEdge]:
+        """Return the edges that begin or end at any of ``nodes``."""
+        seen = set(nodes)
+        sources = seen | {upper for node in seen for upper in self.place.above.get(node, ())}
+        found = (edge for source in sorted(sources) if source > 0 for edge in self._edges_of(source))
+        return [edge for edge in found if edge.source in seen or edge.target in seen]
+
+    def _edges_of(self, node: int) -> Iterator[GraphEdge]:
+        state = self.moment.state
+        current = state.backward.current if state.backward is not None and state.backward.running else 0
+        for slot, (target, _) in enumerate(state.nodes[node].edges):
+            end = target or stub(node, slot)
+            if end in self.place.index:
+                label = self.sent.get((node, target))
+                going = target > 0 and label is None and node == current
+                yield GraphEdge(node, end, label is not None, going, label or "")
 
     def words(self) -> str:
         """Return the graph in words, for a screen reader."""
@@ -84,11 +115,14 @@ class GraphPicture:
 def picture(moment: Moment) -> GraphPicture:
     """Return the graph at this moment."""
     state = moment.state
-    sent = _sent(moment)
+    outputs: dict[int, list[TensorState]] = {}
+    for tensor in state.tensors.values():
+        outputs.setdefault(tensor.node, []).append(tensor)
     return GraphPicture(
         moment=moment,
-        place=_placed(tuple((n.id, n.edges) for n in state.nodes.values())),
-        edges=_edges(state, sent),
+        place=_place_of(moment),
+        sent=_sent(moment),
+        outputs=outputs,
         now=_now(state),
         selected=moment.selection.node,
         ready=_queue(state, "ready"),
@@ -105,23 +139,39 @@ def stub(node: int, slot: int) -> int:
     return -(node * 64 + slot + 1)
 
 
-@functools.lru_cache(maxsize=64)
-def _placed(nodes: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]) -> Place:
-    """Lay the graph out; the same graph is laid out once."""
+def _place_of(moment: Moment) -> Place:
+    """Lay the graph out; the same graph of a recording is laid out once.
+
+    Nodes never change but by NodeEdgesSet, so their ids and the number of those events name a graph.
+    """
+    recording, nodes = moment.recording, moment.state.nodes
+    rebased = int(np.searchsorted(recording.steps_of(NodeEdgesSet), moment.step, side="right"))
+    key = ("place", np.fromiter(nodes, np.int64, len(nodes)).tobytes(), rebased)
+    places = memory_of(recording).setdefault("places", OrderedDict())
+    if key not in places:
+        places[key] = _placed([(node.id, node.edges) for node in nodes.values()])
+        while len(places) > PLACES_KEPT:
+            places.popitem(last=False)
+    return cast(Place, places[key])
+
+
+def _placed(nodes: Sequence[tuple[int, Edges]]) -> Place:
     ids = [node for node, _ in nodes]
-    pairs = [(node, target) for node, edges in nodes for target, _ in edges if target]
     if len(ids) <= STUBS_UP_TO:
-        ends = [
-            (node, stub(node, slot)) for node, edges in nodes for slot, (target, _) in enumerate(edges) if not target
-        ]
         pairs = _in_slot_order(nodes)
-        ids += [end for _, end in ends]
+        ids += [end for _, end in pairs if end < 0]
+    else:
+        pairs = [(node, target) for node, edges in nodes for target, _ in edges if target]
     index = {node: i for i, node in enumerate(ids)}
-    x, layer = place(len(ids), [(index[a], index[b]) for a, b in pairs if a in index and b in index])
-    return Place(tuple(ids), index, x * COLUMN, -layer * LAYER)
+    pairs = [(a, b) for a, b in pairs if b in index]
+    above: dict[int, list[int]] = {}
+    for a, b in pairs:
+        above.setdefault(b, []).append(a)
+    x, layer = place(len(ids), [(index[a], index[b]) for a, b in pairs])
+    return Place(tuple(ids), index, x * COLUMN, -layer * LAYER, above)
 
 
-def _in_slot_order(nodes: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]) -> list[tuple[int, int]]:
+def _in_slot_order(nodes: Sequence[tuple[int, Edges]]) -> list[tuple[int, int]]:
     return [(node, target or stub(node, slot)) for node, edges in nodes for slot, (target, _) in enumerate(edges)]
 
 
@@ -133,8 +183,15 @@ def _now(state: State) -> int:
     """Return the node that the step is about: the one that runs, else the one that the op just made."""
     if state.backward is not None and state.backward.running:
         return state.backward.current
-    newest = max(state.nodes.values(), key=lambda n: (n.born, n.id), default=None)
-    return newest.id if newest and state.op is not None and newest.born >= state.op.step else 0
+    return next((node.id for node in _new_nodes(state)), 0)
+
+
+def _new_nodes(state: State) -> Iterator[NodeState]:
+    """Yield the nodes that the current op made, the newest first; nodes stand in the order of their birth."""
+    for node in reversed(state.nodes.values()):
+        if state.op is None or node.born < state.op.step:
+            return
+        yield node
 
 
 def _sent(moment: Moment) -> dict[tuple[int, int], str]:
@@ -146,24 +203,7 @@ def _sent(moment: Moment) -> dict[tuple[int, int], str]:
     return {(s.node, s.receiver): gradient_words(moment, s) if labels else "" for s in backward.sent}
 
 
-def _edges(state: State, sent: dict[tuple[int, int], str]) -> tuple[GraphEdge, ...]:
-    stubs = len(state.nodes) <= STUBS_UP_TO
-    current = state.backward.current if state.backward is not None and state.backward.running else 0
-    found = []
-    for node in state.nodes.values():
-        for slot, (target, _) in enumerate(node.edges):
-            if target in state.nodes:
-                label = sent.get((node.id, target))
-                found.append(
-                    GraphEdge(node.id, target, label is not None, label is None and node.id == current, label or "")
-                )
-            elif stubs and not target:
-                found.append(GraphEdge(node.id, stub(node.id, slot), False, False))
-    return tuple(found)
-
-
-def _face(state: State, node: NodeState) -> NodeFace:
-    outputs = [t for t in state.tensors.values() if t.node == node.id]
+def _face(state: State, node: NodeState, outputs: list[TensorState]) -> NodeFace:
     name = next((t.names[0] for t in outputs if t.names), "")
     leaf = node.name == "AccumulateGrad"
     owner = (
@@ -227,11 +267,10 @@ def _queue(state: State, phase: str) -> tuple[str, ...]:
 def _news(moment: Moment) -> tuple[str, ...]:
     """Return what the current op added to the graph, in words."""
     state = moment.state
-    if state.op is None or _walking(state):
-        return ()
-    lines = []
-    for node in state.nodes.values():
-        if node.born >= state.op.step and node.name != "AccumulateGrad":
+    lines: list[str] = []
+    made = [] if _walking(state) else list(itertools.islice(_new_nodes(state), 6))
+    for node in reversed(made):
+        if node.name != "AccumulateGrad":
             for slot, (target, _) in enumerate(node.edges):
                 if target in state.nodes:
                     lines.append(f"{node.name} → {state.nodes[target].name} ({tr('input {n}', n=slot)})")

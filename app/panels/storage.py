@@ -10,7 +10,7 @@ from stridescope.app import theme as themes
 from stridescope.app.items.canvas import Canvas
 from stridescope.app.items.cells import CellMatrix, cell_rect, draw_cells
 from stridescope.app.items.sketch import Sketch, text_width
-from stridescope.app.items.strip import Axis, draw_arc, draw_lane, draw_strip
+from stridescope.app.items.strip import Axis, Elements, draw_arc, draw_lane, draw_strip
 from stridescope.app.moment import Moment
 from stridescope.app.panels.spec import PanelSpec
 from stridescope.app.panels.storage_model import Address, Grid, Lane, StoragePicture, Strip, picture
@@ -76,7 +76,7 @@ class StoragePanel(Canvas):
             pitch = self._pitch(grid)
             sketch.text(x, GRID_TOP - 22, f"{grid.title}  {grid.facts}", bold=True, room=self.width() - x - 12)
             self._draw_grid(sketch, grid, QPointF(x, GRID_TOP), pitch)
-            rows, columns = grid.elements.shape
+            rows, columns = grid.shape
             bottom = max(bottom, GRID_TOP + rows * pitch)
             if grid.cell is not None:
                 marked = self._mark_cell(sketch, grid, QPointF(x, GRID_TOP), pitch)
@@ -88,7 +88,7 @@ class StoragePanel(Canvas):
         return bottom, marked
 
     def _pitch(self, grid: Grid) -> float:
-        rows, columns = grid.elements.shape
+        rows, columns = grid.shape
         room = (self.width() - 2 * MARGIN - 220) / len(self.picture.grids if self.picture else (0,))
         return float(min(CELL, GRID_HEIGHT / max(rows, 1), max(room, 80) / max(columns, 1)))
 
@@ -96,23 +96,23 @@ class StoragePanel(Canvas):
         assert self.picture is not None
         values = self.picture.strip.values if grid.storage == self.picture.strip.storage else None
         inside = values is not None and grid.elements.size and int(grid.elements.max()) < len(values)
+        rows, columns = grid.shape
         cells = CellMatrix(values[grid.elements] if inside else None, grid.lit, sketch.theme.hue(grid.storage))
-        draw_cells(sketch, origin, pitch, cells, QRectF(self.rect()))
-        rows, columns = grid.elements.shape
+        draw_cells(sketch, origin, pitch, cells, QRectF(self.rect()), grid.shape)
         area = QRectF(origin.x(), origin.y(), columns * pitch, rows * pitch)
         own = grid.tensor == self.selection.tensor
         tip = tr("click a cell to see its bytes")
         self.spot(area, lambda point: self._cell_target(grid, origin, pitch, point), tip, preview=own)
 
     def _cell_target(self, grid: Grid, origin: QPointF, pitch: float, point: QPointF) -> Selection:
-        rows, columns = grid.elements.shape
+        rows, columns = grid.shape
         row = min(rows - 1, int((point.y() - origin.y()) / pitch))
         column = min(columns - 1, int((point.x() - origin.x()) / pitch))
         if grid.tensor == self.selection.tensor:
             return Selection(tensor=grid.tensor, cell=grid.index(row, column))
         # A cell of the base: stay with the selected view where it reads that element, else go to the base.
-        element = int(grid.elements[row, column])
-        if grid.lit[row, column]:
+        element = int(grid.elements[row // grid.step[0], column // grid.step[1]])
+        if grid.lit[row // grid.step[0], column // grid.step[1]]:
             return Selection(tensor=self.selection.tensor, element=element)
         return Selection(tensor=grid.tensor, cell=grid.index(row, column))
 
@@ -149,8 +149,8 @@ class StoragePanel(Canvas):
         sketch.box(QRectF(axis.left - 3, y - 76, min(behind, axis.width), 20), "panel")
         end = sketch.text(axis.left, y - 62, strip.title, bold=True)
         sketch.text(axis.left + end + 18, y - 62, strip.facts, "dim", room=self.width() - axis.left - end - 40)
-        values = None if strip.values is None or len(strip.values) != strip.count else strip.values[None]
-        draw_strip(sketch, axis, y, STRIP_HEIGHT, CellMatrix(values, strip.lit[None], sketch.theme.hue(strip.storage)))
+        values = None if strip.values is None or len(strip.values) != strip.count else strip.values
+        draw_strip(sketch, axis, y, STRIP_HEIGHT, Elements(values, strip.lit, sketch.theme.hue(strip.storage)))
         self.spot(
             QRectF(axis.left, y, axis.right - axis.left, STRIP_HEIGHT),
             lambda p: self._element_target(axis, p),
@@ -164,7 +164,7 @@ class StoragePanel(Canvas):
     def _element_target(self, axis: Axis, point: QPointF) -> Selection:
         element = axis.element(point.x())
         assert self.picture is not None
-        if element >= 0 and self.picture.strip.lit[element]:
+        if element >= 0 and self.picture.strip.lit.mask[element]:
             return Selection(tensor=self.selection.tensor, element=element)
         return Selection(storage=self.picture.strip.storage, element=element)
 
@@ -209,9 +209,9 @@ class StoragePanel(Canvas):
 
     def _draw_lane(self, sketch: Sketch, axis: Axis, y: float, lane: Lane, hue: QColor) -> None:
         sketch.text(axis.left - 8, y + 12, lane.name, mono=True, anchor="right", room=axis.left - 12)
-        draw_lane(sketch, axis, y, 15, lane.mask, hue if lane.selected else sketch.theme.mix(hue, 0.35))
+        draw_lane(sketch, axis, y, 15, lane.reads, hue if lane.selected else sketch.theme.mix(hue, 0.35))
         if lane.repeated:
-            draw_lane(sketch, axis, y, 15, lane.mask, themes.hatch(sketch.color("panel")))
+            draw_lane(sketch, axis, y, 15, lane.reads, themes.hatch(sketch.color("panel")))
         tip = tr("{name} reads some elements more than once", name=lane.name) if lane.repeated else lane.name
         self.spot(QRectF(0, y - 4, self.width(), 24), Selection(tensor=lane.tensor), tip, preview=False)
 
@@ -221,10 +221,8 @@ class StoragePanel(Canvas):
             axis = Axis(MARGIN + 10, self.width() - 2 * MARGIN - 10, strip.count)
             end = sketch.text(axis.left, y, strip.title, bold=True)
             sketch.text(axis.left + end + 18, y, strip.facts, "dim", room=self.width() - axis.left - end - 40)
-            values = None if strip.values is None or len(strip.values) != strip.count else strip.values[None]
-            draw_strip(
-                sketch, axis, y + 16, OTHER_HEIGHT, CellMatrix(values, strip.lit[None], sketch.theme.hue(strip.storage))
-            )
+            values = None if strip.values is None or len(strip.values) != strip.count else strip.values
+            draw_strip(sketch, axis, y + 16, OTHER_HEIGHT, Elements(values, strip.lit, sketch.theme.hue(strip.storage)))
             self.spot(QRectF(0, y - 14, self.width(), 74), Selection(storage=strip.storage), preview=False)
             y += 92
         if self.picture.hidden:
@@ -234,9 +232,7 @@ class StoragePanel(Canvas):
     def _content_height(self) -> float:
         if self.picture is None:
             return 200.0
-        grids = max(
-            g.elements.shape[0] * min(CELL, GRID_HEIGHT / max(g.elements.shape[0], 1)) for g in self.picture.grids
-        )
+        grids = max(g.shape[0] * min(CELL, GRID_HEIGHT / max(g.shape[0], 1)) for g in self.picture.grids)
         lanes = 24 * len(self.picture.lanes)
         return (
             GRID_TOP
@@ -268,9 +264,7 @@ class StoragePanel(Canvas):
         if step is None or grid is None or grid.cell is None or not event.modifiers() & Qt.KeyboardModifier.AltModifier:
             super().keyPressEvent(event)
             return
-        row, column = (
-            int(np.clip(a + d, 0, n - 1)) for a, d, n in zip(grid.cell, step, grid.elements.shape, strict=True)
-        )
+        row, column = (int(np.clip(a + d, 0, n - 1)) for a, d, n in zip(grid.cell, step, grid.shape, strict=True))
         self.picked.emit(Selection(tensor=grid.tensor, cell=grid.index(row, column)))
 
 

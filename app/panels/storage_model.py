@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import math
 
 import numpy as np
 
+from stridescope.app.items.marked import Marked
 from stridescope.app.moment import Moment
 from stridescope.app.origins import expression_of
 from stridescope.app.selection import home_of, tensor_name, views_of
@@ -14,6 +17,7 @@ from stridescope.app.values import elements_of, list_text, numpy_dtype, shape_te
 from stridescope.engine.recording.model import State, StorageState, TensorState
 
 OTHER_STORAGES = 8
+MOST_CELLS = 512  # rows and columns of a grid: more than pixels to draw them
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _INDEX_NAMES = "ijklmnop"
 
@@ -22,13 +26,16 @@ _INDEX_NAMES = "ijklmnop"
 class Grid:
     """One tensor as people think of it: rows and columns, each cell an element of the storage.
 
-    More than two dims show one plane; ``lead`` are the indices of the dims before the last two.
+    More than two dims show one plane; ``lead`` are the indices of the dims before the last two. Of a plane that is
+    larger than any screen, ``elements`` and ``lit`` hold every ``step``-th row and column.
     """
 
     tensor: int
     storage: int
     title: str
     facts: str
+    shape: tuple[int, int]
+    step: tuple[int, int]
     elements: np.ndarray
     lit: np.ndarray
     lead: tuple[int, ...]
@@ -42,24 +49,24 @@ class Grid:
 
 @dataclasses.dataclass(frozen=True)
 class Strip:
-    """A storage as it is: one element after the other."""
+    """A storage as it is: one element after the other, and which of them the selected tensor reads."""
 
     storage: int
     title: str
     facts: str
     count: int
     values: np.ndarray | None
-    lit: np.ndarray
+    lit: Marked
     summary: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Lane:
-    """Which elements one view reads; ``shared`` marks those that it reads more than once."""
+    """Which elements one view reads; ``repeated`` when it reads some more than once."""
 
     tensor: int
     name: str
-    mask: np.ndarray
+    reads: Marked
     repeated: bool
     selected: bool
 
@@ -113,7 +120,7 @@ def picture(moment: Moment) -> StoragePicture | None:
     tensor = state.tensors[selection.tensor]
     storage = state.storages[tensor.storage]
     index = _cell(tensor, selection.cell, selection.element)
-    strip = _strip(state, storage, tensor, touched(tensor, _count(storage, tensor)))
+    strip = _strip(state, storage, tensor, _reads(tensor, _count(storage, tensor)))
     others = sorted(
         (s for s in state.storages.values() if s.id != storage.id), key=lambda s: (not _named(state, s), s.id)
     )
@@ -138,10 +145,20 @@ def element_grid(sizes: tuple[int, ...], strides: tuple[int, ...], offset: int) 
 
 def touched(tensor: TensorState, count: int) -> np.ndarray:
     """Return which of the storage's ``count`` elements the tensor reads."""
+    return _reads(tensor, count).mask
+
+
+def _reads(tensor: TensorState, count: int) -> Marked:
+    return _marked(tensor.sizes, tensor.strides, tensor.offset, count)
+
+
+@functools.lru_cache(maxsize=24)
+def _marked(sizes: tuple[int, ...], strides: tuple[int, ...], offset: int, count: int) -> Marked:
+    """Return the elements that a layout reads; remembered, for a million of them takes a while."""
     mask = np.zeros(count, bool)
-    cells = element_grid(tensor.sizes, tensor.strides, tensor.offset).ravel()
+    cells = element_grid(sizes, strides, offset).ravel()
     mask[cells[(cells >= 0) & (cells < count)]] = True
-    return mask
+    return Marked(mask)
 
 
 def contiguity(tensor: TensorState) -> tuple[str, bool]:
@@ -194,20 +211,26 @@ def _grids(moment: Moment, tensor: TensorState, index: tuple[int, ...] | None) -
 
 def _grid(moment: Moment, shown: TensorState, selected: TensorState, index: tuple[int, ...] | None) -> Grid:
     lead = tuple(index[:-2]) if index else (0,) * max(0, len(shown.sizes) - 2)
-    plane = _plane(shown, lead)
+    shape, step, plane = _plane(shown, lead)
     storage = moment.state.storages[shown.storage]
-    mask = touched(selected, max(_count(storage, selected), int(plane.max(initial=0)) + 1))
-    lit = mask[plane] if shown.storage == selected.storage else np.zeros(plane.shape, bool)
+    if shown.storage == selected.storage:
+        mask = touched(selected, _count(storage, selected))
+        lit = mask[plane.clip(0, max(0, len(mask) - 1))] if len(mask) else np.zeros(plane.shape, bool)
+    else:
+        lit = np.zeros(plane.shape, bool)
     cell = ((0, 0, *index)[-2:]) if index is not None else None
     title, facts = _grid_title(moment, shown, lead)
-    return Grid(shown.id, shown.storage, title, facts, plane, lit, lead, len(shown.sizes), cell)
+    return Grid(shown.id, shown.storage, title, facts, shape, step, plane, lit, lead, len(shown.sizes), cell)
 
 
-def _plane(tensor: TensorState, lead: tuple[int, ...]) -> np.ndarray:
-    """Return the last two dims at ``lead`` as a matrix of storage elements."""
+def _plane(tensor: TensorState, lead: tuple[int, ...]) -> tuple[tuple[int, int], tuple[int, int], np.ndarray]:
+    """Return the shape of the last two dims at ``lead``, the steps between sampled cells, and their elements."""
     offset = tensor.offset + sum(i * s for i, s in zip(lead, tensor.strides, strict=False))
-    sizes, strides = ((1, 1, *tensor.sizes)[-2:]), ((0, 0, *tensor.strides)[-2:])
-    return element_grid(sizes, strides, offset)
+    rows, columns = (1, 1, *tensor.sizes)[-2:]
+    strides = (0, 0, *tensor.strides)[-2:]
+    step = (-(-rows // MOST_CELLS) or 1, -(-columns // MOST_CELLS) or 1)
+    sampled = (-(-rows // step[0]), -(-columns // step[1]))
+    return (rows, columns), step, element_grid(sampled, (strides[0] * step[0], strides[1] * step[1]), offset)
 
 
 def _grid_title(moment: Moment, tensor: TensorState, lead: tuple[int, ...]) -> tuple[str, str]:
@@ -240,11 +263,11 @@ def _arcs(tensor: TensorState, count: int) -> tuple[Arc, ...]:
     return tuple(Arc(start, start + s, f"{s:+d}") for s in sorted(jumps) if 0 <= start + s < count)
 
 
-def _strip(state: State, storage: StorageState, tensor: TensorState | None, lit: np.ndarray) -> Strip:
+def _strip(state: State, storage: StorageState, tensor: TensorState | None, lit: Marked) -> Strip:
     dtype = tensor.dtype if tensor else "uint8"
     values = elements_of(storage.values, dtype)
     title = tr("storage {id}", id=storage.id)
-    return Strip(storage.id, title, _strip_facts(state, storage, dtype), len(lit), values, lit, _summary(storage))
+    return Strip(storage.id, title, _strip_facts(state, storage, dtype), lit.count, values, lit, _summary(storage))
 
 
 def _strip_facts(state: State, storage: StorageState, dtype: str) -> str:
@@ -278,9 +301,8 @@ def _summary(storage: StorageState) -> str:
 def _other(state: State, storage: StorageState) -> Strip:
     views = views_of(state, storage.id)
     first = views[0] if views else None
-    strip = _strip(
-        state, storage, first, np.ones(storage.nbytes // numpy_dtype(first.dtype if first else "uint8").itemsize, bool)
-    )
+    count = storage.nbytes // numpy_dtype(first.dtype if first else "uint8").itemsize
+    strip = _strip(state, storage, first, _marked((count,), (1,), 0, count))
     return dataclasses.replace(strip, facts=_other_facts(state, strip, views))
 
 
@@ -298,6 +320,6 @@ def _lanes(state: State, storage: StorageState, selected: TensorState, count: in
 
 
 def _lane(state: State, view: TensorState, selected: bool, count: int) -> Lane:
-    mask = touched(view, count)
-    repeated = int(mask.sum()) < int(np.prod(view.sizes, dtype=np.int64))
-    return Lane(view.id, tensor_name(state, view.id), mask, repeated, selected)
+    reads = _reads(view, count)
+    repeated = reads.total < math.prod(view.sizes)
+    return Lane(view.id, tensor_name(state, view.id), reads, repeated, selected)

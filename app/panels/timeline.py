@@ -9,8 +9,9 @@ from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainterPath, QWheelEvent
 
 from stridescope.app.items.canvas import Canvas
+from stridescope.app.items.marked import runs
 from stridescope.app.items.sketch import Sketch
-from stridescope.app.items.strip import Axis, runs
+from stridescope.app.items.strip import Axis
 from stridescope.app.moment import Moment
 from stridescope.app.panels.spec import PanelSpec
 from stridescope.app.panels.timeline_model import Flag, StepLane, TimelinePicture, picture
@@ -51,7 +52,9 @@ class TimelinePanel(Canvas):
     def axis(self) -> Axis:
         """Return the axis of steps as it is zoomed now."""
         count = self.picture.steps if self.picture else 1
-        return Axis(LEFT, max(40.0, self.width() - LEFT - RIGHT), count, self._first, min(self._span, count), WIDEST_STEP)
+        return Axis(
+            LEFT, max(40.0, self.width() - LEFT - RIGHT), count, self._first, min(self._span, count), WIDEST_STEP
+        )
 
     def sketch(self, sketch: Sketch) -> None:
         if self.picture is None:

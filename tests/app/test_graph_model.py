@@ -53,21 +53,21 @@ def test_backward_walks_node_after_node(strides: Recording) -> None:
         titles.append(drawn.face(drawn.now).title)
         assert drawn.title == "Graph — backward pass 1"
         assert drawn.ready[0] == f"{titles[-1]} deps 0"
-        assert sum(edge.sent for edge in drawn.edges) == len(titles) - 1
+        assert sum(edge.sent for edge in drawn.edges(drawn.place.ids)) == len(titles) - 1
     assert titles == ["MeanBackward0", "PowBackward0", "ReluBackward0", "MmBackward0", "AccumulateGrad"]
 
 
 def test_gradients_on_edges_and_freed_marks(strides: Recording) -> None:
     drawn = shown(strides, int(strides.backwards()[2]))
-    assert {edge.label for edge in drawn.edges if edge.sent} == {"grad 3×2  mean 0.167"}
+    assert {edge.label for edge in drawn.edges(drawn.place.ids) if edge.sent} == {"grad 3×2  mean 0.167"}
     assert faces(drawn)["PowBackward0"] == "saved: freed · 24 B"
-    assert [edge.going for edge in drawn.edges if edge.source == drawn.now] == [True]
+    assert [edge.going for edge in drawn.edges(drawn.place.ids) if edge.source == drawn.now] == [True]
 
 
 def test_layers_point_down(strides: Recording) -> None:
     drawn = shown(strides, int(strides.backwards()[0]))
     where = {node: (x, y) for node, x, y in zip(drawn.place.ids, drawn.place.x, drawn.place.y, strict=True)}
-    assert all(where[edge.source][1] < where[edge.target][1] for edge in drawn.edges)
+    assert all(where[edge.source][1] < where[edge.target][1] for edge in drawn.edges(drawn.place.ids))
     assert len(set(where.values())) == len(where)
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from stridescope.app.moment import Moment
-from stridescope.app.panels import allocator_model, editor_model, story_model, tensors_model, timeline_model, variables_model
+from stridescope.app.panels import (
+    allocator_model,
+    editor_model,
+    story_model,
+    tensors_model,
+    timeline_model,
+    variables_model,
+)
 from stridescope.app.panels.allocator import bar_widths
 from stridescope.app.panels.dispatcher import op_path
 from stridescope.app.selection import Selection, follow, linked
 from stridescope.engine import events as ev
 from stridescope.engine.recording.reader import Recording
-
-import numpy as np
 
 
 def moment(recording: Recording, step: int) -> Moment:

@@ -41,7 +41,15 @@ def calls(tmp_path: Path) -> Recording:
 
 @pytest.mark.parametrize(
     ("mode", "start", "expected"),
-    [("over", -1, 2), ("over", 3, 8), ("into", 3, 5), ("over", 5, 6), ("out", 5, 8), ("over", 8, 10), ("over", 10, None)],
+    [
+        ("over", -1, 2),
+        ("over", 3, 8),
+        ("into", 3, 5),
+        ("over", 5, 6),
+        ("out", 5, 8),
+        ("over", 8, 10),
+        ("over", 10, None),
+    ],
 )
 def test_forward(calls: Recording, mode: str, start: int, expected: int | None) -> None:
     assert replay.next_stop(calls, start, "line", mode) == expected

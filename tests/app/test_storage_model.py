@@ -51,7 +51,7 @@ def test_the_address_of_a_cell(strides: Recording, line_6: int) -> None:
 def test_lanes_and_arcs(strides: Recording, line_6: int) -> None:
     shown = picture(moment(strides, line_6, "c"))
     assert shown is not None
-    assert [(lane.name, int(lane.mask.sum()), lane.selected) for lane in shown.lanes] == [
+    assert [(lane.name, lane.reads.total, lane.selected) for lane in shown.lanes] == [
         ("a", 12, False),
         ("b", 12, False),
         ("c", 6, True),
@@ -88,9 +88,7 @@ def test_values_that_are_not_kept_are_said_so(allocator: Recording) -> None:
     assert shown.strip.count == 1 << 20
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 7)), max_size=4), st.integers(0, 20)
-)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 7)), max_size=4), st.integers(0, 20))
 def test_element_grid_is_pytorchs_formula(dims: list[tuple[int, int]], offset: int) -> None:
     sizes, strides = tuple(s for s, _ in dims), tuple(s for _, s in dims)
     grid = element_grid(sizes, strides, offset)

@@ -51,7 +51,9 @@ def test_nothing_is_left_over() -> None:
 
 
 def test_fields_are_the_same() -> None:
-    wrong = {english: chinese for english, chinese in text.catalogue("zh").items() if fields(english) != fields(chinese)}
+    wrong = {
+        english: chinese for english, chinese in text.catalogue("zh").items() if fields(english) != fields(chinese)
+    }
     assert wrong == {}
 
 
