@@ -1,37 +1,250 @@
-"""Indexing: ``t[…]`` and ``t[…] = value``."""
+"""Indexing: ``t[…]`` and ``t[…] = value``.
+
+Integers, slices, None and Ellipsis make views; tensors, lists and bools among the keys gather what the views left
+(:mod:`stridescope.engine.ops.indexing_advanced`).
+"""
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sequence
 from typing import Any
 
-from stridescope.engine.ops.views import select, slice_, unsqueeze
-from stridescope.engine.tensor import Tensor, alias
+import numpy as np
+
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.parser import is_number
+from stridescope.engine.dtype import INTEGER, int64, scalar_name
+from stridescope.engine.ops.from_data import array_of
+from stridescope.engine.ops.indexing_advanced import index, index_put_
+from stridescope.engine.ops.views import expand_, unsqueeze, view
+from stridescope.engine.ops.views_select import select, slice_
+from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.warn import internal, warn
+
+alias = define(
+    "alias(Tensor(a) self) -> Tensor(a)",
+    doc="The same elements as another tensor object.",
+    view=lambda layout: layout,
+    grads={"self": lambda grad: grad},
+    method=False,
+    function=False,
+)
+_WORD = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices"
 
 
 def getitem(self: Tensor, key: Any) -> Any:
-    """``self[key]`` for integers, slices, None and Ellipsis."""
-    keys = key if isinstance(key, tuple) else (key,)
-    used = sum(k is not None and k is not Ellipsis for k in keys)
-    dim, result = 0, self
-    for item in keys:
-        if item is Ellipsis:
-            dim += self._array.ndim - used
-        elif item is None:
-            result, dim = unsqueeze.call(result, dim), dim + 1
-        elif isinstance(item, slice):
-            step = 1 if item.step is None else item.step
-            if item != slice(None):
-                result = slice_.call(result, dim, item.start, item.stop, step)
-            dim += 1
-        else:
-            result = select.call(result, dim, int(item))
-    return result if result is not self else alias(self)
+    """``self[key]``."""
+    kind = key.__class__
+    if kind is int:
+        return _select(self, 0, key, 0)
+    if kind is slice:
+        return _slice(self, 0, key, keep_whole=True)
+    if key is None:
+        return unsqueeze.call(self, 0)
+    if key is Ellipsis:
+        return alias.call(self)
+    result, gathered = _applied(self, _keys(key))
+    if gathered:
+        return index.call(result, _padded(gathered))
+    return alias.call(result) if result is self else result
 
 
 def setitem(self: Tensor, key: Any, value: Any) -> None:
-    """``self[key] = value``: the view is written in place."""
-    target = getitem(self, key)
-    target.copy_(value if isinstance(value, Tensor) else self.new_full((), value))
+    """``self[key] = value``."""
+    source = _value(self, value)
+    if key is False:
+        return
+    if key is Ellipsis:
+        _copy_to(self, source)
+        return
+    kind = key.__class__
+    if kind is int or kind is slice:
+        _copy_to(_select(self, 0, key, 0) if kind is int else _slice(self, 0, key, keep_whole=True), source)
+        return
+    target, gathered = _applied(self, _keys(key))
+    if not gathered:
+        _copy_to(target, source)
+        return
+    index_put_.call(target, _padded(gathered), _without_leading_ones(source), False)
+
+
+def _keys(key: Any) -> tuple[Any, ...]:
+    if isinstance(key, tuple):
+        return key
+    if isinstance(key, Tensor) or not _is_sequence(key):
+        return (key,)
+    return _as_tuple(key)
+
+
+def _is_sequence(key: Any) -> bool:
+    return hasattr(key, "__getitem__") and hasattr(key, "__len__") and not isinstance(key, (dict, np.generic))
+
+
+def _as_tuple(key: Any) -> tuple[Any, ...]:
+    """A list of at most 31 keys that holds slices, None or sequences counts as a tuple, as it did in Numeric."""
+    if isinstance(key, np.ndarray) or len(key) >= 32:
+        return (key,)
+    for item in key:
+        plain = isinstance(item, (slice, Tensor)) or item is None or item is Ellipsis
+        if plain or _is_sequence(item):
+            line = 359 if plain and not isinstance(item, Tensor) else 349
+            _warn_of_list(line)
+            return tuple(key)
+    return (key,)
+
+
+def _warn_of_list(line: int) -> None:
+    warn(
+        internal(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; "
+            "use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+            "x[torch.tensor(seq)], which will result either in an error or a different result",
+            f"torch/csrc/autograd/python_variable_indexing.cpp:{line}",
+        )
+    )
+
+
+def _dims_used(keys: Sequence[Any]) -> int:
+    used = 0
+    for key in keys:
+        if isinstance(key, Tensor) and key.dtype.name in ("bool", "uint8"):
+            used += key._array.ndim
+        elif key is not None and key is not Ellipsis and not isinstance(key, (bool, np.bool_)):
+            used += 1
+    return used
+
+
+def _applied(self: Tensor, keys: Sequence[Any]) -> tuple[Tensor, dict[int, Tensor]]:
+    """Apply the keys that make views; the rest is returned as dim -> index tensor of the view."""
+    used = _dims_used(keys)
+    ndim = self._array.ndim
+    if used > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    result, dim = self, 0
+    gathered: dict[int, Tensor] = {}
+    for key in keys:
+        if key is Ellipsis:
+            dim += ndim - used
+        elif key is None:
+            result, dim = unsqueeze.call(result, dim), dim + 1
+        elif isinstance(key, slice):
+            result, dim = _slice(result, dim, key), dim + 1
+        else:
+            result, dim = _one(result, dim, key, gathered)
+    return result, gathered
+
+
+def _one(result: Tensor, dim: int, key: Any, gathered: dict[int, Tensor]) -> tuple[Tensor, int]:
+    """Apply an integer, bool, tensor or list; returns the view and the next dim."""
+    if isinstance(key, (bool, np.bool_)):
+        return _bool_dim(result, dim, bool(key), gathered)
+    if isinstance(key, Tensor):
+        if not key._array.ndim and key.dtype.category <= INTEGER:
+            if key.dtype.name in ("bool", "uint8"):
+                return _bool_dim(result, dim, bool(key._array), gathered)
+            return _select(result, dim, int(key._array), dim), dim
+        gathered[dim] = key
+        return result, dim + (key._array.ndim if key.dtype.name in ("bool", "uint8") else 1)
+    if isinstance(key, (int, np.integer)):
+        return _select(result, dim, int(key), dim), dim
+    if _is_sequence(key) or isinstance(key, np.ndarray):
+        return _one(result, dim, _tensor_of(key), gathered)
+    if hasattr(key, "__index__"):
+        return _select(result, dim, operator.index(key), dim), dim
+    raise IndexError(f"{_WORD} (got {type(key).__name__})")
+
+
+def _bool_dim(result: Tensor, dim: int, value: bool, gathered: dict[int, Tensor]) -> tuple[Tensor, int]:
+    """A bool makes a dim of size 1 or 0."""
+    gathered[dim] = fresh(np.zeros(1 if value else 0, np.int64), int64)
+    return unsqueeze.call(result, dim), dim + 1
+
+
+def _tensor_of(key: Any) -> Tensor:
+    if isinstance(key, np.ndarray):
+        return fresh(*array_of(key, None))
+    if isinstance(key, str):
+        raise TypeError("new(): invalid data type 'str'")
+    data = list(key) if not isinstance(key, (list, tuple)) else key
+    array, kind = array_of(data, None)
+    return fresh(array.astype(np.int64), int64) if not array.size else fresh(array, kind)
+
+
+def _select(self: Tensor, dim: int, position: int, real_dim: int) -> Tensor:
+    shape = self._array.shape
+    if not shape:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+            "0-dim tensor to a number"
+        )
+    size = shape[dim]
+    if not -size <= position < size:
+        raise IndexError(f"index {position} is out of bounds for dimension {real_dim} with size {size}")
+    return select.call(self, dim, position)  # type: ignore[no-any-return]
+
+
+def _bound(value: Any) -> Any:
+    if value is None or value.__class__ is int:
+        return value
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError("slice indices must be integers or None or have an __index__ method") from None
+
+
+def _slice(self: Tensor, dim: int, key: slice, keep_whole: bool = False) -> Tensor:
+    start, stop, step = _bound(key.start), _bound(key.stop), 1 if key.step is None else _bound(key.step)
+    if step == 0:
+        raise ValueError("step cannot be zero")
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    if not self._array.ndim:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    size = self._array.shape[dim]
+    whole = (start is None or start == 0) and (stop is None or stop == size) and step == 1
+    if whole and not keep_whole:
+        return self
+    start = 0 if start is None else start
+    return slice_.call(self, dim, start, (1 << 63) - 1 if stop is None else stop, step)  # type: ignore[no-any-return]
+
+
+def _padded(gathered: dict[int, Tensor]) -> tuple[Tensor | None, ...]:
+    return tuple(gathered.get(dim) for dim in range(max(gathered) + 1))
+
+
+def _value(self: Tensor, value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    if is_number(value):
+        number = value.item() if isinstance(value, np.generic) else value
+        if isinstance(number, complex) and not self.dtype.is_complex:
+            raise RuntimeError(f"value cannot be converted to type {_c_type(self)} without overflow")
+        return self.new_full((), number)  # type: ignore[no-any-return]
+    kind = "cuda." if self.device.type == "cuda" else ""
+    raise TypeError(f"can't assign a {type(value).__module__ + '.' if isinstance(value, np.ndarray) else ''}"
+                    f"{type(value).__name__} to a torch.{kind}{scalar_name(self.dtype)}Tensor")  # fmt: skip
+
+
+def _c_type(self: Tensor) -> str:
+    names = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "bool": "bool"}
+    return names.get(self.dtype.name, scalar_name(self.dtype))
+
+
+def _without_leading_ones(tensor: Tensor) -> Tensor:
+    shape = tensor._array.shape
+    first = next((i for i, n in enumerate(shape) if n != 1), len(shape))
+    return view.call(tensor, shape[first:]) if first else tensor  # type: ignore[no-any-return]
+
+
+def _copy_to(target: Tensor, source: Tensor) -> None:
+    """Write ``source`` over a view, broadcast to it."""
+    if target._array.shape == source._array.shape:
+        target.copy_(source)
+    elif not source._array.ndim:
+        target.fill_(source)
+    else:
+        target.copy_(expand_.call(_without_leading_ones(source), target._array.shape))
 
 
 METHODS: dict[str, Any] = {"__getitem__": getitem, "__setitem__": setitem}

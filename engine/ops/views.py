@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.call import by_tensor
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.layout import Layout, contiguous_strides, expand, infer_size, view_strides, wrap_dim, wrap_dims
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.dtype import scalar_name
+from stridescope.engine.layout import Layout, expand, infer_size, view_strides, wrap_dim, wrap_dims
+from stridescope.engine.tensor import Tensor, alias
 
 
 def _transpose(layout: Layout, dim0: int, dim1: int) -> Layout:
@@ -57,27 +59,17 @@ def _view(layout: Layout, size: Sequence[int]) -> Layout:
     return Layout(shape, strides, layout.offset)
 
 
-def _expand(layout: Layout, size: Sequence[int], implicit: bool) -> Layout:
+@by_tensor
+def _expand(self: Tensor, size: Sequence[int], implicit: bool) -> Layout:
+    layout = self.layout_
     if len(size) < len(layout.sizes):
+        kind = "CUDA" if self.device.type == "cuda" else ""
         raise RuntimeError(
-            f"the number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the "
+            f"expand(torch.{kind}{scalar_name(self.dtype)}Tensor{{{list(layout.sizes)}}}, size={list(size)}): the "
+            f"number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the "
             f"tensor ({len(layout.sizes)})"
         )
     return expand(layout, size)
-
-
-def _select(layout: Layout, dim: int, index: int) -> Layout:
-    ndim = len(layout.sizes)
-    if not ndim:
-        raise IndexError("select() cannot be applied to a 0-dim tensor.")
-    dim = wrap_dim(dim, ndim)
-    size = layout.sizes[dim]
-    if not -size <= index < size:
-        raise IndexError(
-            f"select(): index {index} out of range for tensor of size {list(layout.sizes)} at dimension {dim}"
-        )
-    offset = layout.offset + (index + size if index < 0 else index) * layout.strides[dim]
-    return Layout(without(layout.sizes, dim), without(layout.strides, dim), offset)
 
 
 def without(values: Sequence[int], dim: int) -> tuple[int, ...]:
@@ -88,26 +80,6 @@ def without(values: Sequence[int], dim: int) -> tuple[int, ...]:
 def replaced(values: Sequence[int], dim: int, value: int) -> tuple[int, ...]:
     """The tuple with another entry at ``dim``."""
     return (*values[:dim], value, *values[dim + 1 :])
-
-
-def sliced(layout: Layout, dim: int, start: int | None, end: int | None, step: int) -> Layout:
-    """``layout[…, start:end:step, …]`` along one dim, clamped as Python clamps."""
-    ndim = len(layout.sizes)
-    if not ndim:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
-    dim = wrap_dim(dim, ndim)
-    if step <= 0:
-        raise RuntimeError("slice step must be positive")
-    size = layout.sizes[dim]
-    first = _clamped(0 if start is None else start, size)
-    last = max(_clamped(size if end is None else end, size), first)
-    sizes = replaced(layout.sizes, dim, (last - first + step - 1) // step)
-    strides = replaced(layout.strides, dim, layout.strides[dim] * step)
-    return Layout(sizes, strides, layout.offset + first * layout.strides[dim])
-
-
-def _clamped(index: int, size: int) -> int:
-    return min(max(index + size if index < 0 else index, 0), size)
 
 
 def _unsqueeze(layout: Layout, dim: int) -> Layout:
@@ -172,9 +144,9 @@ unsafe_view = define(
 
 
 def _own_view(self: Tensor, size: Sequence[int]) -> Tensor:
-    from stridescope.engine.tensor import alias
-
-    return alias(self, _view(self.layout_, size))
+    result = alias(self, _view(self.layout_, size))
+    result._version_counter = None
+    return result
 
 
 def _reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
@@ -201,41 +173,6 @@ expand_ = define(
     function=False,
 )
 
-
-def _select_backward(grad: Tensor, sizes: Sequence[int], dim: int, index: int) -> Tensor:
-    whole = grad.new_zeros(tuple(sizes))
-    whole.select(dim, index).copy_(grad)
-    return whole  # type: ignore[no-any-return]
-
-
-def _slice_backward(grad: Tensor, sizes: Sequence[int], dim: int, start: Any, end: Any, step: int) -> Tensor:
-    whole = grad.new_zeros(tuple(sizes))
-    slice_.call(whole, dim, start, end, step).copy_(grad)
-    return whole  # type: ignore[no-any-return]
-
-
-select = define(
-    "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
-    doc="One index along a dim; the dim is gone.",
-    view=_select,
-    quick=lambda a, dim, index: a[index, ...] if dim == 0 else None,
-    grads={"self": lambda grad, self_sym_sizes, dim, index: _select_backward(grad, self_sym_sizes, dim, index)},
-    samples=[((3, 4), 0, 1)],
-)
-
-slice_ = define(
-    "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
-    doc="Every step-th element from start up to end along a dim.",
-    view=lambda layout, dim, start, end, step: sliced(layout, dim, start, end, step),
-    grads={
-        "self": lambda grad, self_sym_sizes, dim, start, end, step: _slice_backward(
-            grad, self_sym_sizes, dim, start, end, step
-        )
-    },
-    samples=[((5, 4), 0, 1, 4, 2)],
-    method=False,
-    function=False,
-)
 
 unsqueeze = define(
     "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
@@ -271,21 +208,3 @@ squeeze_dims = define(
     grads={"self": lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)},
     samples=[((1, 3, 1), (0, 2))],
 )
-
-
-def _as_strided(layout: Layout, size: Sequence[int], stride: Sequence[int], storage_offset: int | None) -> Layout:
-    if len(size) != len(stride):
-        raise RuntimeError("mismatch in length of strides and shape")
-    if any(s < 0 for s in stride):
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
-    return Layout(tuple(size), tuple(stride), layout.offset if storage_offset is None else storage_offset)
-
-
-as_strided = define(
-    "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
-    doc="Reads the storage by sizes, strides and an offset of your own.",
-    view=_as_strided,
-    samples=[((3, 4), (2, 2), (1, 4), 1)],
-)
-
-__all__ = ["contiguous_strides", "sliced"]

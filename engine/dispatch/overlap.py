@@ -1,0 +1,37 @@
+"""Refusing in-place writes whose result would depend on the order of writing (``aten/src/ATen/MemoryOverlap.cpp``)."""
+
+from __future__ import annotations
+
+from stridescope.engine.layout import is_non_overlapping_and_dense
+from stridescope.engine.tensor import Tensor
+
+
+def refuse_internal_overlap(target: Tensor) -> None:
+    """Raise RuntimeError when a dim of stride 0 makes several elements of ``target`` one memory location."""
+    array = target._array
+    if 0 in array.strides and any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides, strict=True)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+
+
+def refuse_partial_overlap(target: Tensor, source: Tensor) -> None:
+    """Raise RuntimeError when ``source`` reads some, but not just the same, elements that ``target`` writes."""
+    if target is source or target._storage is None or source._storage is not target._storage:
+        return
+    sizes, strides, start = target.layout_
+    other = source.layout_
+    if not target._array.size or not source._array.size:
+        return
+    if not (is_non_overlapping_and_dense(sizes, strides) and is_non_overlapping_and_dense(other.sizes, other.strides)):
+        return
+    own, item = target._array.itemsize, source._array.itemsize
+    first, last = start * own, start * own + target._array.nbytes
+    begin, end = other.offset * item, other.offset * item + source._array.nbytes
+    same = first == begin and last == end and strides == other.strides
+    if not same and first < end and begin < last:
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
+            "memory location. Please clone() the tensor before performing the operation."
+        )

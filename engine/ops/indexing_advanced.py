@@ -1,0 +1,206 @@
+"""Gathering by index tensors: index, index_put, and what they share with masks.
+
+A bool index counts as the positions of its true elements. The index tensors are broadcast together; their dims stand
+where the indexed dims stood when these are neighbours, else in front. Results have the strides that PyTorch's
+TensorIterator gives them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import laid_out, resolved
+from stridescope.engine.dtype import scalar_name
+from stridescope.engine.layout import iterator_order, strides_in_order
+from stridescope.engine.storage import Array
+from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.warn import internal, warn
+
+Indices = Sequence[Tensor | None]
+
+
+def positions(self: Tensor, indices: Indices) -> list[Array | None]:
+    """The indices as arrays of positions, one per dim of ``self``; masks opened up, checked and broadcast."""
+    found: list[Array | None] = []
+    shape = self._array.shape
+    for index in indices:
+        if index is None:
+            found.append(None)
+        elif index.dtype.name in ("bool", "uint8"):
+            found.extend(_mask_positions(index, shape, len(found)))
+        elif index.dtype.name in ("int64", "int32"):
+            found.append(index._array.astype(np.int64, copy=False))
+        else:
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    if len(found) > len(shape):
+        raise IndexError(
+            f"too many indices for tensor of dimension {len(shape)} (got {len(found)})"
+        )  # fmt: skip
+    _check_bounds(shape, found)
+    return _broadcast(found)
+
+
+def _mask_positions(mask: Tensor, shape: Sequence[int], dim: int) -> list[Array]:
+    if mask.dtype.name == "uint8":
+        warn(
+            internal(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                "aten/src/ATen/native/IndexingUtils.h:37",
+            )
+        )
+    for along, size in enumerate(mask._array.shape):
+        if dim + along >= len(shape) or shape[dim + along] != size:
+            raise IndexError(
+                f"The shape of the mask {list(mask._array.shape)} at index {along} does not match the shape of the "
+                f"indexed tensor {list(shape)} at index {dim + along}"
+            )
+    return list(np.nonzero(mask._array)) if mask._array.ndim else [np.zeros(int(mask._array != 0), np.int64)]
+
+
+def _check_bounds(shape: Sequence[int], indices: Sequence[Array | None]) -> None:
+    for dim, index in enumerate(indices):
+        if index is None or not index.size:
+            continue
+        size = shape[dim]
+        wrong = (index < -size) | (index >= size)
+        if wrong.any():
+            bad = int(index[wrong].flat[0])
+            raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+
+
+def _broadcast(indices: list[Array | None]) -> list[Array | None]:
+    given = [index for index in indices if index is not None]
+    try:
+        common = np.broadcast_shapes(*(index.shape for index in given))
+    except ValueError:
+        shapes = ", ".join(str(list(index.shape)) for index in given)
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from None
+    return [None if index is None else np.broadcast_to(index, common) for index in indices]
+
+
+def key_of(indices: Sequence[Array | None]) -> tuple[Any, ...]:
+    """The indices as NumPy takes them."""
+    return tuple(slice(None) if index is None else index for index in indices)
+
+
+def _result_strides(self: Tensor, indices: Sequence[Array | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Shape and strides of the result: the order of dims is that of the source's strides, seen past the indices."""
+    ndim = self._array.ndim
+    shape, strides = self._array.shape, self.strides
+    used = [d for d, index in enumerate(indices) if index is not None]
+    gathered = indices[used[0]].shape  # type: ignore[union-attr]
+    kept = [d for d in range(ndim) if d not in used]
+    together = used == list(range(used[0], used[-1] + 1))
+    before = [d for d in kept if d < used[0]] if together else []
+    after = [d for d in kept if d not in before]
+    full = (*(shape[d] for d in before), *gathered, *(shape[d] for d in after))
+    source = (*(strides[d] for d in before), *(0,) * len(gathered), *(strides[d] for d in after))
+    operands = [source, *(_index_strides(indices[d], len(before), len(after)) for d in used)]
+    return full, strides_in_order(full, iterator_order([full], operands))
+
+
+def _index_strides(index: Any, before: int, after: int) -> tuple[int, ...]:
+    return (0,) * before + tuple(s // 8 for s in index.strides) + (0,) * after
+
+
+def _index(self: Tensor, indices: Indices) -> Tensor:
+    array = resolved(self)
+    places = positions(self, indices)
+    if all(p is None for p in places):
+        raise IndexError("at least one index must be given")
+    shape, strides = _result_strides(self, places)
+    values = array[key_of(places)]
+    return fresh(laid_out(np.ascontiguousarray(values).reshape(shape), strides), self.dtype, self.device)
+
+
+index = define(
+    "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    doc="Gathers the elements that the index tensors name.",
+    run=_index,
+    grads={
+        "self": lambda grad, self_sym_sizes, indices: grad.new_zeros(self_sym_sizes).index_put(indices, grad, True)
+    },
+    method=False,
+    function=False,
+)
+
+
+def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> None:
+    """Write ``values`` at the indices; equal positions add up when ``accumulate``."""
+    if values.dtype is not self.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {scalar_name(self.dtype)} for the "
+            f"destination and {scalar_name(values.dtype)} for the source."
+        )
+    places = positions(self, indices)
+    key = key_of(places)
+    shape = self._array[key].shape
+    source = resolved(values).astype(self.dtype.np, copy=False)
+    try:
+        source = np.broadcast_to(source, shape)
+    except ValueError:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(shape)}"
+        ) from None
+    if not accumulate:
+        self._array[key] = source
+    elif self.dtype.name == "bool":
+        np.logical_or.at(self._array, key, source)
+    else:
+        np.add.at(self._array, key, source)
+
+
+
+def _index_put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
+    from stridescope.engine.ops.copying import copied
+
+    result = copied(self, "index_put")
+    put(result, indices, values, accumulate)
+    return result
+
+
+def _index_put_in_place(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
+    from stridescope.engine.dispatch.overlap import refuse_internal_overlap
+
+    refuse_internal_overlap(self)
+    put(self, indices, values, accumulate)
+    return self
+
+
+def _own_grad(grad: Tensor, indices: Indices, accumulate: bool) -> Tensor:
+    return grad if accumulate else grad.index_put(indices, grad.new_zeros((1,)), False)
+
+
+_PUT_GRADS: dict[str, Any] = {
+    "self": lambda grad, indices, accumulate: _own_grad(grad, indices, accumulate),
+    "values": lambda grad, indices: index.call(grad, indices),
+}
+index_put = define(
+    "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    doc="A copy with values written where the index tensors point.",
+    run=_index_put,
+    grads=_PUT_GRADS,
+)
+index_put_ = define(
+    "index_put_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor(a!)",
+    doc="Writes values where the index tensors point.",
+    run=_index_put_in_place,
+    grads=_PUT_GRADS,
+    node="IndexPutBackward0",
+)
+define(
+    "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) "
+    "-> Tensor(a!)",
+    doc="Writes values where the index tensors point.",
+    run=lambda self, indices, values, accumulate, unsafe: _index_put_in_place(self, indices, values, accumulate),
+    grads=_PUT_GRADS,
+    node="IndexPutImplBackward0",
+    method=False,
+)
