@@ -36,6 +36,13 @@ class LineReached(Event, family="line"):
     line: int
 
 
+class LineRationed(Event, family="line"):
+    """Line {line} runs very often without any op: from here on it is not recorded every time."""
+
+    source: int
+    line: int
+
+
 class NameBound(Event, family="line"):
     """The name {name} now stands for {text}."""
 

@@ -135,7 +135,7 @@ def _prepared(start: Start) -> RecordedRun:
     program = Program(start.path, start.argv, start.module)
     loaded = load(program)
     registry.configure(start.device)
-    return RecordedRun(program, loaded, start.recording, start.keep_values)
+    return RecordedRun(program, loaded, start.recording, start.keep_values, start.every_line)
 
 
 def main() -> int:

@@ -19,11 +19,13 @@ class Positions:
 
     def __init__(self, calls: dict[int, Call]) -> None:
         self._calls = calls
+        self.asked = 0  # how often an op asked
 
     def where(self) -> Where:
         """Return ``(frame, source, line, column, end_line, end_column)`` of the running user expression."""
         frame: types.FrameType | None = sys._getframe(1)
         calls = self._calls
+        self.asked += 1
         while frame is not None:
             call = calls.get(id(frame))
             if call is not None and call.code.object is frame.f_code:

@@ -48,7 +48,10 @@ class Breakpoint:
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """Run this program; the first command, once."""
+    """Run this program; the first command, once.
+
+    ``memory_limit`` is in bytes, 0 for none; ``every_line`` records every round of the longest loop, at its price.
+    """
 
     path: str
     argv: tuple[str, ...] = ()
@@ -59,6 +62,7 @@ class Start:
     break_on_start: bool = True
     break_on_error: bool = True
     memory_limit: int = 0
+    every_line: bool = False
     breakpoints: tuple[Breakpoint, ...] = ()
 
 

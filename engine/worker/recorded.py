@@ -23,14 +23,21 @@ KEPT_VALUES = 1 << 16  # bytes of the largest storage whose values are kept at e
 
 
 def record_script(
-    path: str, argv: Sequence[str], recording: str, *, module: bool = False, keep_values: int = KEPT_VALUES
+    path: str,
+    argv: Sequence[str],
+    recording: str,
+    *,
+    module: bool = False,
+    keep_values: int = KEPT_VALUES,
+    every_line: bool = False,
 ) -> int:
     """Run a program as :func:`~stridescope.engine.worker.launch.run_script` does, recorded into a file.
 
-    The recording is closed when the process ends, after the script's own threads and exit handlers.
+    ``every_line`` records each round of the longest loop, at its price (see :mod:`.rationing`). The recording is
+    closed when the process ends, after the script's own threads and exit handlers.
     """
     program = Program(path, tuple(argv), module)
-    run = RecordedRun(program, load(program), recording, keep_values)
+    run = RecordedRun(program, load(program), recording, keep_values, every_line)
     streams.record_output()
     return run.run()
 
@@ -38,10 +45,13 @@ def record_script(
 class RecordedRun:
     """One run of a program with its recording."""
 
-    def __init__(self, program: Program, loaded: Loaded, recording: str, keep_values: int) -> None:
+    def __init__(
+        self, program: Program, loaded: Loaded, recording: str, keep_values: int, every_line: bool = False
+    ) -> None:
         self.program, self.loaded, self.keep_values = program, loaded, keep_values
         self.writer = Writer(recording, _facts(program, loaded))
-        self.tracer = Tracer(Belongs(loaded.filename, loaded.folder))
+        self.tracer = Tracer(Belongs(loaded.filename, loaded.folder), every_line)
+        self.tracer.keep_pace = self.writer.flush  # type: ignore[method-assign,assignment]
         self.ended: Callable[[int], None] | None = None  # told of the exit status, after everything is written
         self._watch = watch(self.tracer)
         self._status, self._process, self._closed = 0, os.getpid(), False

@@ -134,7 +134,8 @@ class Stepper:
     def _choose(self) -> None:
         """Put the gate in when something can stop the script, else take it out."""
         if journal.emit is not None:
-            watched = self._pausing or self._goal or self._points
+            watched = bool(self._pausing or self._goal or self._points)
+            self._tracer.record_every_line(watched)
             journal.emit = self._pass if watched else self._raw
 
     def _pass(self, wire: Wire) -> None:

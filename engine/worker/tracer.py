@@ -16,6 +16,7 @@ from stridescope.engine.events import (
     ExceptionRaised,
     FrameEntered,
     FrameLeft,
+    LineRationed,
     LineReached,
     NameBound,
     NameUnbound,
@@ -26,11 +27,13 @@ from stridescope.engine.events import (
 from stridescope.engine.worker.frame_locals import OPTIMIZED, locals_of
 from stridescope.engine.worker.names import Bound, Names, Parts, can_change, look_at, plan
 from stridescope.engine.worker.positions import Positions, spans_of
+from stridescope.engine.worker.rationing import NAMELESS, QUIET, STRIDE, UNFOLLOWED, Ration
 
 LINE = LineReached.code
 # Names that a line merely reads are looked at again as long as all of that takes less than this: some seconds at
 # once, so that a short script sees every change, and later this part of the time, so that a long loop is not slowed.
 REREAD_SECONDS, REREAD_SHARE = 0.05, 0.05
+SAMPLES_PER_FLUSH = 64
 SMALL = frozenset({int, float, bool, type(None)})  # may be kept: they keep nothing else alive
 UNKNOWN: Bound = (-1, "", ())
 Span = tuple[int, int, int, int]
@@ -57,7 +60,7 @@ class Code:
 class Call:
     """A live frame of the user's files, and what was last told of its names."""
 
-    __slots__ = ("changing", "code", "id", "known", "plain", "todo")
+    __slots__ = ("changing", "code", "id", "known", "plain", "todo", "unfollowed")
 
     def __init__(self, number: int, code: Code) -> None:
         self.id, self.code = number, code
@@ -65,12 +68,13 @@ class Call:
         self.known: dict[str, Bound] = {}
         self.plain: dict[str, object] = {}  # small values themselves: telling that one is the same costs no text
         self.changing: set[str] = set()  # names whose value can change in place
+        self.unfollowed: set[str] = set()  # names stored by rationed lines, to be looked at when the loop is over
 
 
 class Tracer:
     """Turns what Python does in the user's files into events."""
 
-    def __init__(self, belongs: Callable[[str], bool]) -> None:
+    def __init__(self, belongs: Callable[[str], bool], every_line: bool = False) -> None:
         self.calls: dict[int, Call] = {}  # by id(frame); a frame object as the key would keep its values alive
         self.positions = Positions(self.calls)
         self.sources: dict[str, int] = {}
@@ -83,6 +87,9 @@ class Tracer:
         self._numbers = itertools.count(1)
         self._started, self._reread = time.perf_counter(), 0.0
         self._unwound: list[int] = []
+        self.every_line, self.ration = every_line, Ration()
+        self.ration.wanted = not every_line
+        self._countdown, self._samples, self._asked = STRIDE, 0, 0
         self._interrupted = False  # an exception is on its way, or has ended calls
         self._raised = 0  # id of the exception that is on its way and was told of
 
@@ -139,21 +146,61 @@ class Tracer:
         outer = self.positions.user_frame(frame.f_back)
         return self.calls[id(outer)].id if outer is not None else 0
 
-    def reach(self, frame: types.FrameType, line: int) -> None:
-        """A line is about to run: tell first what the last one did to names."""
+    def reach(self, frame: types.FrameType, line: int) -> bool:
+        """A line is about to run: tell first what the last one did to names; return whether it is still of interest."""
         call = self.calls.get(id(frame))
         if call is None or call.code.object is not frame.f_code:
             code = self.code_of(frame.f_code)
             if code is None:
-                return
+                return False
             call = self.enter(frame, code)
         if self._interrupted:
             self._settle()
         last, call.todo = call.todo, call.code.names.get(line)
         if last is not None:
             self._look(call, frame, last)
+        if call.todo is QUIET:
+            return False
         if (send := journal.emit) is not None:
             send((LINE, call.id, call.code.source, line))
+        self._countdown -= 1
+        if not self._countdown:
+            self._sample(call, line)
+        return True
+
+    def _sample(self, call: Call, line: int) -> None:
+        """Look up, once in some hundred lines, whether this is a long loop; let the recording keep pace."""
+        self._countdown = STRIDE
+        self._samples += 1
+        if not self._samples % SAMPLES_PER_FLUSH:
+            self.keep_pace()
+        asked, self._asked = self._asked, self.positions.asked
+        if asked == self._asked and self.ration.wanted and (rationed := self.ration.sample(call, line)) is not None:
+            self._let_go_of_names(call, call.code.plan.get(line))
+            if rationed is QUIET:
+                emit((LineRationed.code, call.code.source, line))
+
+    def _let_go_of_names(self, call: Call, names: Names | None) -> None:
+        for name in names.stored if names is not None else ():
+            call.unfollowed.add(name)
+            if call.known.get(name) != (0, UNFOLLOWED, ()):
+                if name in call.known:
+                    _tell_parts(call.id, name, call.known[name][2], ())
+                call.plain.pop(name, None)
+                call.known[name] = (0, UNFOLLOWED, ())
+                emit((NameBound.code, call.id, name, 0, UNFOLLOWED))
+
+    def record_every_line(self, wanted: bool) -> None:
+        """While ``wanted``, ration nothing; the frames that run catch up with their names at their next line."""
+        self.ration.wanted = not (wanted or self.every_line)
+        if wanted and self.ration.lift():
+            self.lifted()
+
+    def lifted(self) -> None:
+        """Reach every line again; a watch that can leave lines out puts its own way here."""
+
+    def keep_pace(self) -> None:
+        """Let the recording take in what was told; whoever records puts its own way here."""
 
     def leave(self, frame: types.FrameType) -> None:
         """A call returns. The script's own module stays: its names live on until the end."""
@@ -161,7 +208,8 @@ class Tracer:
         if call is None:
             return
         if call.todo is not None and not call.code.optimized:
-            self._look(call, frame, call.todo)
+            last, call.todo = call.todo, None
+            self._look(call, frame, last)
         if call is not self.main:
             del self.calls[id(frame)]
             emit((FrameLeft.code, call.id))
@@ -210,6 +258,11 @@ class Tracer:
     def _look(self, call: Call, frame: types.FrameType, names: Names) -> None:
         """Tell of the names that changed."""
         values = locals_of(frame)
+        if call.unfollowed:
+            if call.todo is NAMELESS or call.todo is QUIET:
+                return
+            names = names._replace(stored=(*call.unfollowed, *names.stored))
+            call.unfollowed.clear()
         for name in names.stored:
             self._tell(call, name, values)
         if names.module and (module := self._modules.get(id(frame.f_globals))) is not None:

@@ -56,6 +56,7 @@ if sys.version_info >= (3, 12):
                 monitoring.register_callback(self._tool, event, callback)
             monitoring.set_events(self._tool, self.GLOBAL)
             monitoring.restart_events()
+            self._tracer.lifted = monitoring.restart_events  # type: ignore[method-assign]
 
         def stop(self) -> None:
             """Report nothing more."""
@@ -82,8 +83,8 @@ if sys.version_info >= (3, 12):
             self._tracer.enter(sys._getframe(1), known)
             return None
 
-        def _line(self, _: types.CodeType, line: int) -> None:
-            self._reach(sys._getframe(1), line)
+        def _line(self, _: types.CodeType, line: int) -> object:
+            return None if self._reach(sys._getframe(1), line) else sys.monitoring.DISABLE
 
         def _jump(self, code: types.CodeType, start: int, end: int) -> object:
             """Report a loop that stands in one line: the line is reached anew, though Python does not say so."""
@@ -93,8 +94,7 @@ if sys.version_info >= (3, 12):
             spans = known.spans or known.read_spans()
             if spans[start >> 1][0] != (line := spans[end >> 1][0]):
                 return sys.monitoring.DISABLE
-            self._reach(sys._getframe(1), line)
-            return None
+            return None if self._reach(sys._getframe(1), line) else sys.monitoring.DISABLE
 
         def _return(self, *_: object) -> None:
             self._tracer.leave(sys._getframe(1))

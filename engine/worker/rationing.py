@@ -1,0 +1,56 @@
+"""A long loop that runs no op is recorded line by line at first, then without its names, then no longer.
+
+A person steps through hundreds of rounds of a loop, not through millions; recording them all would take many times
+the script's own time and fill the disk with numbers nobody looks at. Lines that run ops are always recorded, and while
+something can stop the script (a step, a breakpoint, a pause) all lines are. Where rationing sets in the recording
+says so (:class:`~stridescope.engine.events.LineRationed`), and names that it no longer follows stand for
+:data:`UNFOLLOWED` until the loop is over.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stridescope.engine.worker.names import Names
+
+if TYPE_CHECKING:
+    from stridescope.engine.worker.tracer import Call, Code
+
+STRIDE = 251  # lines between two samples: a prime, so that the samples fall on every line of a loop
+WITHOUT_NAMES = 1_000  # estimated visits after which a line's names are not followed
+SILENT = 10_000  # estimated visits after which a line is not recorded
+UNFOLLOWED = "… (changes too often to be recorded)"
+# What stands in the place of a rationed line's names; told apart by identity.
+NAMELESS, QUIET = Names((), (), ()), Names((), (), ())
+
+
+class Ration:
+    """Decides, sample by sample, which lines are rationed."""
+
+    def __init__(self) -> None:
+        self.wanted = True  # False while something can stop the script, or when every line is asked for
+        self._codes: list[Code] = []
+
+    def sample(self, call: Call, line: int) -> Names | None:
+        """Take note that a line was reached in a stretch without ops; return what it is rationed to from now on."""
+        code = call.code
+        visits = code.visits.get(line, 0) + STRIDE
+        code.visits[line] = visits
+        if visits < WITHOUT_NAMES:
+            return None
+        wanted = NAMELESS if visits < SILENT else QUIET
+        if code.names.get(line) is wanted:
+            return None
+        if code.names is code.plan:
+            code.names = dict(code.plan)
+            self._codes.append(code)
+        code.names[line] = wanted
+        return wanted
+
+    def lift(self) -> bool:
+        """Record every line again; return whether any was rationed."""
+        codes, self._codes = self._codes, []
+        for code in codes:
+            code.names = code.plan
+            code.visits.clear()
+        return bool(codes)

@@ -1,0 +1,100 @@
+"""What recording costs a script: ``python tests/benchmarks/tracing.py`` prints CPU times, plain and recorded.
+
+Every script is run in processes of its own, plain and recorded in turn; the figure is the CPU time that the script
+itself measures (all threads of its process, so the recording's own thread counts). No torch in the first three: they
+show the price of a Python line. ``floor`` is what a recorder costs that does nothing: the callbacks alone.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+ROUNDS = 5
+RUN = "import sys; from stridescope.engine.worker import launch, recorded; "
+WAYS = {
+    "plain": RUN + "launch.leave(launch.run_script(sys.argv[1]))",
+    "recorded": RUN + "launch.leave(recorded.record_script(sys.argv[1], (), sys.argv[2]))",
+    "every line": RUN + "launch.leave(recorded.record_script(sys.argv[1], (), sys.argv[2], every_line=True))",
+}
+LOOP = """
+    def work(n):
+        a = i = 0
+        while i < n:
+            a = a + i
+            b = a & 255
+            if b == 7:
+                a = a - 1
+            c = b + 1
+            i = i + 1
+        return a
+"""
+SCRIPTS = {
+    "1e6 lines in one loop": (LOOP, "work(166_000)"),
+    "1e7 lines in one loop": (LOOP, "work(1_660_000)"),
+    "calls": (
+        """
+    def inner(x):
+        y = x * 2
+        return y
+
+    def work(n):
+        return sum(inner(i) for i in range(n))
+    """,
+        "work(50_000)",
+    ),
+    "library code": (
+        "import json\nwork = lambda text: [json.loads(text) for _ in range(2000)]",
+        "work('[1, 2, 3]' * 1)",
+    ),
+    "training": (
+        """
+    import torch
+
+    def work(steps):
+        torch.manual_seed(0)
+        x, y = torch.randn(64, 32), torch.randn(64, 1)
+        w1, w2 = torch.randn(32, 64, requires_grad=True), torch.randn(64, 1, requires_grad=True)
+        for step in range(steps):
+            hidden = (x @ w1).relu()
+            loss = ((hidden @ w2 - y) ** 2).mean()
+            loss.backward()
+            with torch.no_grad():
+                for w in (w1, w2):
+                    w -= 1e-5 * w.grad
+                    w.grad = None
+    """,
+        "work(200)",
+    ),
+}
+
+
+def timed(setup: str, call: str) -> str:
+    """A script that prints the CPU seconds of one call."""
+    return f"import time\n{textwrap.dedent(setup)}\nbegan = time.process_time()\n{call}\nprint(time.process_time() - began)\n"
+
+
+def seconds(way: str, script: pathlib.Path) -> float:
+    """The CPU seconds of one run."""
+    command = [sys.executable, "-P", "-c", WAYS[way], str(script), str(script.with_suffix(".stride"))]
+    return float(subprocess.run(command, capture_output=True, check=True, timeout=300).stdout)
+
+
+def main() -> None:
+    """Print a line for each script."""
+    print(f"{'':24}{'plain ms':>10}" + "".join(f"{way:>14}" for way in list(WAYS)[1:]))
+    with tempfile.TemporaryDirectory() as folder:
+        for name, (setup, call) in SCRIPTS.items():
+            script = pathlib.Path(folder, "script.py")
+            script.write_text(timed(setup, call), encoding="utf-8")
+            rounds = [[seconds(way, script) for way in WAYS] for _ in range(ROUNDS)]
+            plain, *others = (statistics.median(column) for column in zip(*rounds, strict=True))
+            print(f"{name:24}{plain * 1e3:10.1f}" + "".join(f"{other / plain:13.2f}x" for other in others))
+
+
+if __name__ == "__main__":
+    main()
