@@ -1,6 +1,7 @@
 """What the caching allocator looks like at one step, folded from the memory events.
 
 ``AllocatorState.apply(step, wire)`` takes every event of a run in its wire form and ignores those of other families.
+The curve of the whole run is the recording's to tell (:mod:`stridescope.engine.recording.curve`).
 Blocks tile their segment, so the next block of a segment begins where the one before it ends: no links are kept.
 """
 
@@ -31,7 +32,16 @@ from stridescope.engine.events import (
     Wire,
 )
 
-CURVE_SAMPLES = 4096
+_QUANTITIES = (
+    "allocation",
+    "allocated_bytes",
+    "active",
+    "active_bytes",
+    "requested_bytes",
+    "segment",
+    "reserved_bytes",
+)
+_MEMBERS = {name: (f"{name}.current", f"{name}.peak", f"{name}.allocated", f"{name}.freed") for name in _QUANTITIES}
 
 
 @dataclasses.dataclass(slots=True)
@@ -101,16 +111,6 @@ class RequestState:
 
 
 @dataclasses.dataclass(slots=True)
-class CurveSample:
-    """The memory in use after ``step``. When samples are thinned out the larger of two neighbours stays."""
-
-    step: int
-    allocated: int
-    active: int
-    reserved: int
-
-
-@dataclasses.dataclass(slots=True)
 class AllocatorState:
     """Segments and blocks by address, and the numbers that follow from them."""
 
@@ -118,7 +118,6 @@ class AllocatorState:
     blocks: dict[int, BlockState] = dataclasses.field(default_factory=dict)
     pending: list[PendingEvent] = dataclasses.field(default_factory=list)
     statistics: dict[str, int] = dataclasses.field(default_factory=dict)
-    curve: list[CurveSample] = dataclasses.field(default_factory=list)
     request: RequestState | None = None
 
     def apply(self, step: int, wire: Wire) -> None:
@@ -151,24 +150,20 @@ class AllocatorState:
                 sizes += [block.size for block in blocks if block.state == "inactive"]
         return len(sizes), sum(sizes)
 
-    def _move(self, name: str, amount: int) -> None:
+    def _move(self, quantity: str, amount: int) -> None:
         statistics = self.statistics
-        current = statistics.get(f"{name}.current", 0) + amount
-        statistics[f"{name}.current"] = current
-        member = "allocated" if amount > 0 else "freed"
-        statistics[f"{name}.{member}"] = statistics.get(f"{name}.{member}", 0) + abs(amount)
-        if current > statistics.get(f"{name}.peak", 0):
-            statistics[f"{name}.peak"] = current
+        current_key, peak_key, gained_key, lost_key = _MEMBERS[quantity]
+        current = statistics.get(current_key, 0) + amount
+        statistics[current_key] = current
+        if amount < 0:
+            statistics[lost_key] = statistics.get(lost_key, 0) - amount
+            return
+        statistics[gained_key] = statistics.get(gained_key, 0) + amount
+        if current > statistics.get(peak_key, 0):
+            statistics[peak_key] = current
 
     def _tally(self, name: str) -> None:
         self.statistics[name] = self.statistics.get(name, 0) + 1
-
-    def _sample(self, step: int) -> None:
-        values = (self.count(f"{name}_bytes.current") for name in ("allocated", "active", "reserved"))
-        self.curve.append(CurveSample(step, *values))
-        if len(self.curve) > CURVE_SAMPLES:
-            pairs = zip(self.curve[::2], self.curve[1::2], strict=False)
-            self.curve = [max(pair, key=lambda sample: sample.allocated) for pair in pairs]
 
     def _segment_allocated(self, step: int, device: str, address: int, size: int, pool: str, stream: int) -> None:
         self.segments[address] = SegmentState(device, address, size, pool, stream, step)
@@ -176,14 +171,12 @@ class AllocatorState:
         self._move("segment", 1)
         self._move("reserved_bytes", size)
         self._tally("num_device_alloc")
-        self._sample(step)
 
     def _segment_freed(self, step: int, device: str, address: int, size: int) -> None:
         del self.segments[address], self.blocks[address]
         self._move("segment", -1)
         self._move("reserved_bytes", -size)
         self._tally("num_device_free")
-        self._sample(step)
 
     def _segment_mapped(
         self, step: int, device: str, address: int, size: int, pool: str, stream: int, reservation: int
@@ -192,7 +185,6 @@ class AllocatorState:
         self._join_stretches(SegmentState(device, address, size, pool, stream, step, reservation))
         self._move("reserved_bytes", size)
         self._tally("num_device_alloc")
-        self._sample(step)
 
     def _join_stretches(self, stretch: SegmentState) -> None:
         """Add a mapped stretch; it becomes one with the stretches of the same reservation that it touches."""
@@ -220,7 +212,6 @@ class AllocatorState:
             self.segments[address + size] = dataclasses.replace(segment, address=address + size, size=right)
         self._move("reserved_bytes", -size)
         self._tally("num_device_free")
-        self._sample(step)
 
     def _cut_out(self, address: int, size: int) -> None:
         """Take the range out of the free block that covers it; what lies before and after stays free."""
@@ -262,7 +253,6 @@ class AllocatorState:
         self._move("active", 1)
         self._move("active_bytes", size)
         self._move("requested_bytes", requested)
-        self._sample(step)
 
     def _stop_using(self, block: BlockState) -> None:
         if block.state == "active_allocated":
@@ -275,7 +265,6 @@ class AllocatorState:
         block.state = "active_pending_free"
         self.pending = [p for p in self.pending if (p.address, p.event) != (address, 0)]
         self.pending.append(PendingEvent(address, stream, event))
-        self._sample(step)
 
     def _block_event_passed(self, step: int, device: str, address: int, stream: int, event: int) -> None:
         self.pending = [p for p in self.pending if (p.address, p.stream, p.event) != (address, stream, event)]
@@ -287,8 +276,8 @@ class AllocatorState:
         self._move("active_bytes", -size)
         self._move("requested_bytes", -block.requested)
         self.blocks[address] = BlockState(address, size, block.stream)
-        self.pending = [p for p in self.pending if p.address != address]
-        self._sample(step)
+        if self.pending:
+            self.pending = [p for p in self.pending if p.address != address]
 
     def _block_merged(self, step: int, device: str, address: int, size: int) -> None:
         first, inner, end = self.blocks[address], address, address + size

@@ -253,7 +253,7 @@ def _storage(row: Wire, load: Load) -> StorageState:
 def _allocator(rest: _Rest, rows: dict[int, list[Wire]]) -> AllocatorState:
     segments = {row[2]: SegmentState(*row[1:]) for row in rows.get(_SEGMENTS, ())}
     blocks = {row[1]: BlockState(*row[1:]) for row in rows.get(_BLOCKS, ())}
-    return AllocatorState(segments, blocks, rest.pending, rest.statistics, [], rest.request)
+    return AllocatorState(segments, blocks, rest.pending, rest.statistics, rest.request)
 
 
 def walk(machine: Machine, wires: Iterable[Wire]) -> Iterator[None]:

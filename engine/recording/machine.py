@@ -104,13 +104,12 @@ def _copied_backward(row: BackwardState) -> BackwardState:
 
 
 def _copied_allocator(state: AllocatorState) -> AllocatorState:
-    # The curve is left out: a recording answers it for the whole run (Recording.allocator_curve).
     blocks = {address: _block(block) for address, block in state.blocks.items()}
     request = state.request
     if request is not None:
         request = _request(request)
         request.considered, request.notes = list(request.considered), list(request.notes)
-    return AllocatorState(dict(state.segments), blocks, list(state.pending), dict(state.statistics), [], request)
+    return AllocatorState(dict(state.segments), blocks, list(state.pending), dict(state.statistics), request)
 
 
 class Machine:

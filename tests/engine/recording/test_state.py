@@ -66,8 +66,6 @@ def seen(state: State) -> str:
         key: (row.id, row.nbytes, row.device, row.address, row.born, row.written, row.summary)  # type: ignore[misc]
         for key, row in state.storages.items()
     }
-    shown.allocator = copy.copy(state.allocator)
-    shown.allocator.curve = []
     return repr((shown, values))
 
 
@@ -103,7 +101,7 @@ def test_a_state_that_was_handed_out_never_changes(record: Record) -> None:
     assert {step: seen(state) for step, state in kept.items()} == before
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(events=ANY_EVENTS, cuts=st.lists(st.integers(0, 40), max_size=3))
 def test_any_events_at_all_can_be_recorded_and_walked(record: Record, events: list[Event], cuts: list[int]) -> None:
     with record(events, flushes=[cut for cut in cuts if cut < len(events)]) as recording:
