@@ -40,7 +40,7 @@ def round_trip(events: list[Event], schema: Schema | None = None) -> list[Event]
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.__name__)
-@settings(max_examples=25)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_every_event_comes_back_with_any_fields(event: type[Event], data: st.DataObject) -> None:
     events = data.draw(st.lists(any_event(event), min_size=1, max_size=6))
@@ -49,6 +49,7 @@ def test_every_event_comes_back_with_any_fields(event: type[Event], data: st.Dat
     )
 
 
+@settings(deadline=None)
 @given(ANY_EVENTS.filter(bool))
 def test_mixed_events_come_back_in_order(events: list[Event]) -> None:
     assert [exactly(event.pack()) for event in round_trip(events)] == [exactly(event.pack()) for event in events]
