@@ -391,9 +391,11 @@ class _Bound:
 
 
 class OutWriter:
-    """Set by :mod:`stridescope.engine.dispatch.out`: how ``out=`` is served."""
+    """How ``out=`` is served: by :mod:`stridescope.engine.dispatch.out`, loaded when it is first asked for."""
 
     @staticmethod
     def write(op: Op, values: list[Any], out: Any) -> Any:
         """Compute the result and write it into ``out``."""
-        raise NotImplementedError
+        from stridescope.engine.dispatch.out import write_out
+
+        return write_out(op, values, out)

@@ -10,19 +10,46 @@ from stridescope.engine.dispatch.op import DECLARED, Op
 from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.kernels import floating_errors
 from stridescope.engine.ops import (
+    areas,
     arithmetic,
+    bitwise,
+    choice,
     comparison,
+    complexes,
     copying,
     creation,
+    cumulative,
+    division,
+    extremes,
+    indexing,
+    joining,
     matmul,
+    minmax,
+    norms,
+    pairs,
+    powers,
+    rearranging,
     reduce,
+    rounding,
+    sorting,
+    spread,
+    statistics,
     unary,
     views,
+    views_copy,
+    views_dtype,
+    views_select,
+    views_shape,
+    views_split,
 )
 from stridescope.engine.ops.attach import attach_methods, functions_of
 
 floating_errors.install()
-MODULES = (arithmetic, unary, comparison, reduce, views, copying, creation, matmul)
+MODULES = (
+    arithmetic, division, powers, rounding, unary, comparison, reduce, views, copying, creation, matmul, bitwise,
+    choice, complexes, cumulative, extremes, minmax, pairs, sorting, spread, views_select, views_split, views_shape,
+    views_dtype, views_copy, joining, rearranging, indexing, areas, norms, statistics,
+)  # fmt: skip
 OPS: tuple[Op, ...] = tuple(DECLARED)
 # Public functions by namespace: FUNCTIONS["torch"]["add"], FUNCTIONS["torch.nn.functional"]["relu"].
 FUNCTIONS: dict[str, dict[str, Function]] = functions_of(OPS)

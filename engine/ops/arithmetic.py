@@ -1,4 +1,4 @@
-"""Arithmetic: add, sub, mul, div, neg, pow and their friends."""
+"""Arithmetic: add, sub, mul, neg, reciprocal and the fused addcmul, addcdiv and lerp."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import pointwise
-from stridescope.engine.dtype import dtype
+from stridescope.engine.dispatch.run import Pointwise, pointwise
+from stridescope.engine.dtype import BOOL, INTEGER, dtype
 from stridescope.engine.tensor import Tensor
+
+BOOL_SUB = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+    "instead."
+)
+BOOL_SUB_ONE = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the "
+    "`~` or `logical_not()` operator instead."
+)
 
 
 def scaled(grad: Tensor, factor: Any) -> Tensor:
@@ -31,27 +41,61 @@ def real_if(kind: dtype, grad: Tensor) -> Tensor:
     return result
 
 
+def _times(array: Any, alpha: Any) -> Any:
+    return array if alpha == 1 else np.multiply(array, np.asarray(array).dtype.type(alpha))
+
+
 def _add(a: Any, b: Any, alpha: Any) -> Any:
-    return np.add(a, b) if alpha == 1 else np.add(a, np.multiply(b, np.asarray(b).dtype.type(alpha)))
+    check_alpha(a, alpha)
+    return np.add(a, _times(b, alpha))
 
 
 def _sub(a: Any, b: Any, alpha: Any) -> Any:
-    if np.asarray(a).dtype == np.bool_:
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
-            "operator instead."
-        )
-    return np.subtract(a, b) if alpha == 1 else np.subtract(a, np.multiply(b, np.asarray(b).dtype.type(alpha)))
+    check_alpha(a, alpha)
+    return np.subtract(a, _times(b, alpha))
 
+
+def check_alpha(array: Any, alpha: Any) -> None:
+    """Refuse an ``alpha`` that the dtype cannot hold, with PyTorch's texts."""
+    if alpha.__class__ is int:
+        return
+    kind = np.asarray(array).dtype.kind
+    if isinstance(alpha, bool) and kind != "b":
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, float) and kind in "iub":
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if isinstance(alpha, complex) and kind != "c" and str(kind) != "V":
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+
+
+class Subtraction(Pointwise):
+    """``a - alpha * b``; bool operands are refused."""
+
+    def __call__(self, *args: Any) -> Tensor:
+        """Compute the difference."""
+        kinds = [o.dtype.category == BOOL if isinstance(o, Tensor) else isinstance(o, bool) for o in args[:2]]
+        if any(kinds):
+            raise RuntimeError(BOOL_SUB if all(kinds) else BOOL_SUB_ONE)
+        return super().__call__(*args)
+
+
+_add_run = pointwise(_add, count=2, through=True, quick=np.add)
+_subtract = Subtraction(_sub, count=2, through=True, quick=np.subtract)
+
+_ADD_GRADS = {
+    "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
+    "other": lambda grad, other_scalar_type, alpha: real_if(other_scalar_type, scaled(grad, conj(alpha))),
+}
+_SUB_GRADS = {
+    "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
+    "other": lambda grad, other_scalar_type, alpha: real_if(other_scalar_type, scaled(-grad, conj(alpha))),
+}
 
 add = define(
     "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     doc="Adds other, times alpha, to self.",
-    run=pointwise(_add, count=2, quick=np.add),
-    grads={
-        "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
-        "other": lambda grad, other_scalar_type, alpha: real_if(other_scalar_type, scaled(grad, conj(alpha))),
-    },
+    run=_add_run,
+    grads=_ADD_GRADS,
     samples=[((3, 4), (4,)), ((2, 1), (1, 5))],
     inplace=True,
 )
@@ -59,22 +103,45 @@ add = define(
 sub = define(
     "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     doc="Subtracts other, times alpha, from self.",
-    run=pointwise(_sub, count=2, quick=np.subtract),
-    grads={
-        "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
-        "other": lambda grad, other_scalar_type, alpha: real_if(other_scalar_type, scaled(-grad, conj(alpha))),
-    },
+    run=_subtract,
+    grads=_SUB_GRADS,
     samples=[((3, 4), (4,))],
     inplace=True,
 )
 
+# The forms with a number on the right stand apart in PyTorch's graph when its own C++ code uses them.
+add_scalar = define(
+    "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    doc="Adds a number, times alpha.",
+    run=_add_run,
+    node="AddBackward1",
+    grads={"self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad)},
+    samples=[((3, 4), 2.0)],
+    method=False,
+    function=False,
+)
+
+rsub_tensor = define(
+    "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    doc="Subtracts self, times alpha, from other.",
+    run=lambda self, other, alpha: _subtract(other, self, alpha),
+    node="RsubBackward0",
+    grads={
+        "self": lambda grad, self_scalar_type, alpha: real_if(self_scalar_type, scaled(-grad, conj(alpha))),
+        "other": lambda grad, other_scalar_type: real_if(other_scalar_type, grad),
+    },
+    samples=[((3, 4), (4,))],
+    method=False,
+)
+
 rsub = define(
     "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-    doc="Subtracts self, times alpha, from other.",
-    run=pointwise(lambda a, b, alpha: _sub(b, a, alpha), count=2),
+    doc="Subtracts self, times alpha, from a number.",
+    run=lambda self, other, alpha: _subtract(other, self, alpha),
     node="RsubBackward1",
     grads={"self": lambda grad, self_scalar_type, alpha: real_if(self_scalar_type, scaled(-grad, conj(alpha)))},
     samples=[((3, 4), 2.0)],
+    method=False,
 )
 
 mul = define(
@@ -89,82 +156,177 @@ mul = define(
     inplace=True,
 )
 
-div = define(
-    "div.Tensor(Tensor self, Tensor other) -> Tensor",
-    doc="Divides element by element; integers give floats.",
-    run=pointwise(np.true_divide, to_float=True),
-    grads={
-        "self": lambda grad, other, self_scalar_type: real_if(self_scalar_type, grad / conj(other)),
-        "other": lambda grad, self, other, other_scalar_type: real_if(
-            other_scalar_type, -grad * conj((self / other) / other)
-        ),
-    },
-    samples=[((3, 4), (4,))],
-    inplace=True,
+mul_scalar = define(
+    "mul.Scalar(Tensor self, Scalar other) -> Tensor",
+    doc="Multiplies by a number.",
+    run=pointwise(np.multiply),
+    node="MulBackward1",
+    grads={"self": lambda grad, other, self_scalar_type: real_if(self_scalar_type, grad * conj(other))},
+    samples=[((3, 4), 2.0)],
+    method=False,
+    function=False,
 )
 
 neg = define(
     "neg(Tensor self) -> Tensor",
     doc="Changes the sign of each element.",
-    run=pointwise(np.negative),
+    run=elementwise(
+        np.negative,
+        "neg_cpu",
+        refuse={"b": (RuntimeError, "Negation, the `-` operator, on a bool tensor is not supported. If you are trying "
+                      "to invert a mask, use the `~` or `logical_not()` operator instead.")},
+        through=False,
+    ),
     grads={"self": lambda grad: -grad},
     samples=[((3, 4),)],
     inplace=True,
-)
+)  # fmt: skip
+
+
+def _reciprocal(a: Any) -> Any:
+    return np.divide(a.dtype.type(1), a)
+
 
 reciprocal = define(
     "reciprocal(Tensor self) -> Tensor",
     doc="One divided by each element.",
-    run=pointwise(np.reciprocal, to_float=True),
+    run=pointwise(_reciprocal, to_float=True),
     grads={"self": lambda grad, result: -grad * conj(result * result)},
     samples=[((3, 4),)],
     inplace=True,
 )
 
 
-def _pow_scalar(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
-    if exponent == 0:
-        return self.new_zeros(self.shape)
-    power = self if exponent == 2 else self.pow(exponent - 1)
-    result: Tensor = grad * conj(power * exponent)
-    return result
+def _positive(self: Tensor) -> Tensor:
+    if self.dtype.category == BOOL:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return self
 
 
-def _pow(a: Any, b: Any) -> Any:
-    kind = np.asarray(a).dtype
-    if kind.kind in "iu" and np.any(np.less(b, 0)):
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
-    return np.power(a, b)
+positive = define(
+    "positive(Tensor(a) self) -> Tensor(a)",
+    doc="The tensor itself.",
+    composite=_positive,
+    samples=[((3, 4),)],
+)
 
 
-pow_scalar = define(
-    "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-    doc="Raises each element to a power.",
-    run=pointwise(_pow),
-    node="PowBackward0",
-    grads={"self": _pow_scalar},
-    samples=[((3, 4), 2), ((3,), 3.0)],
+# ---- fused forms -------------------------------------------------------------------------------------------------
+
+
+def _addcmul(a: Any, b: Any, c: Any, value: Any) -> Any:
+    return np.add(a, np.multiply(_times(b, value), c))
+
+
+def _addcdiv(a: Any, b: Any, c: Any, value: Any) -> Any:
+    return np.add(a, np.divide(_times(b, value), c))
+
+
+def _addcdiv_run(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
+    if tensor1.dtype.category <= INTEGER and tensor2.dtype.category <= INTEGER:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value "
+            "* torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value "
+            "* tensor1 / tensor2), for all dtypes."
+        )
+    return _addcdiv_kernel(self, tensor1, tensor2, value)
+
+
+_addcdiv_kernel = elementwise(_addcdiv, "addcdiv_cpu_out", "ifc", count=3)
+
+addcmul = define(
+    "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    doc="Adds value times tensor1 times tensor2.",
+    run=elementwise(_addcmul, "addcmul_cpu_out", "ifc", count=3),
+    grads={
+        "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
+        "tensor1": lambda grad, tensor2, value, tensor1_scalar_type: real_if(
+            tensor1_scalar_type, grad * conj(tensor2 * value)
+        ),
+        "tensor2": lambda grad, tensor1, value, tensor2_scalar_type: real_if(
+            tensor2_scalar_type, grad * conj(tensor1 * value)
+        ),
+    },
+    samples=[((3, 4), (3, 4), (4,))],
+    inplace=True,
+)
+
+addcdiv = define(
+    "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    doc="Adds value times tensor1 divided by tensor2.",
+    run=_addcdiv_run,
+    grads={
+        "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
+        "tensor1": lambda grad, tensor2, value, tensor1_scalar_type: real_if(
+            tensor1_scalar_type, grad * conj(value / tensor2)
+        ),
+        "tensor2": lambda grad, tensor1, tensor2, value, tensor2_scalar_type: real_if(
+            tensor2_scalar_type, -grad * conj(value * tensor1 / (tensor2 * tensor2))
+        ),
+    },
+    samples=[((3, 4), (3, 4), (4,))],
     inplace=True,
 )
 
 
-def _pow_other(grad: Tensor, self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
-    safe = (self == 0).logical_and(exponent >= 0)
-    logs = self.log().masked_fill(safe, 0)
-    return grad * conj(result * logs)  # type: ignore[no-any-return]
+def _lerp(a: Any, b: Any, weight: Any) -> Any:
+    # Two formulas meet in the middle, so that weight 1 gives exactly b.
+    low = np.add(a, np.multiply(weight, np.subtract(b, a)))
+    high = np.subtract(b, np.multiply(np.subtract(b, a), np.subtract(np.asarray(weight).dtype.type(1), weight)))
+    return np.where(np.less(np.abs(weight), 0.5), low, high)
 
 
-pow_tensor = define(
-    "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
-    doc="Raises each element to the power that stands in exponent.",
-    run=pointwise(_pow),
-    node="PowBackward1",
+def _lerp_scalar(self: Tensor, end: Tensor, weight: Any) -> Tensor:
+    if self.dtype is not end.dtype:
+        raise RuntimeError(f"expected dtype {_plain(self)} for `end` but got dtype {_plain(end)}")
+    return _lerp_kernel(self, end, weight)
+
+
+def _lerp_tensor(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
+    for name, other in (("end", end), ("weight", weight)):
+        if self.dtype is not other.dtype and (other._array.ndim or name == "end"):
+            raise RuntimeError(f"expected dtype {_plain(self)} for `{name}` but got dtype {_plain(other)}")
+    return _lerp_tensor_kernel(self, end, weight)
+
+
+_PLAIN = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
+          "bfloat16": "c10::BFloat16", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
+          "bool": "bool", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
+
+
+def _plain(tensor: Tensor) -> str:
+    """The dtype as C++ spells it."""
+    return _PLAIN[tensor.dtype.name]
+
+
+_lerp_kernel = elementwise(_lerp, "lerp_kernel_scalar", "fc")
+_lerp_tensor_kernel = elementwise(_lerp, "lerp_kernel_tensor", "fc")
+
+lerp_scalar = define(
+    "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+    doc="Goes from self towards end by a share of the way.",
+    run=_lerp_scalar,
+    node="LerpBackward0",
     grads={
-        "self": lambda grad, self, exponent: (
-            grad * conj(exponent * self.pow(exponent - 1)).masked_fill(exponent == 0, 0)
-        ),
-        "exponent": _pow_other,
+        "self": lambda grad, weight: grad * (1 - conj(weight)),
+        "end": lambda grad, weight: grad * conj(weight),
     },
-    samples=[((3, 4), (4,))],
+    samples=[((3, 4), (4,), 0.3)],
+    inplace=True,
+)
+
+lerp = define(
+    "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    doc="Goes from self towards end by a share of the way for each element.",
+    run=_lerp_tensor,
+    node="LerpBackward1",
+    grads={
+        "self": lambda grad, weight: grad * conj(1 - weight),
+        "end": lambda grad, weight: grad * conj(weight),
+        "weight": lambda grad, self, end: grad * conj(end - self),
+    },
+    samples=[((3, 4), (4,), (3, 4))],
     inplace=True,
 )

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import pointwise
-from stridescope.engine.dtype import bool_
+from stridescope.engine.dtype import bool_, scalar_name
+from stridescope.engine.tensor import Tensor
 
 
-def _compare(name: str, function: Callable[..., Any], words: str) -> None:
-    run = pointwise(function, gives=bool_)
+def _compare(name: str, function: Callable[..., Any], words: str, takes: str) -> None:
+    run = elementwise(function, f"{name}_cpu", takes, gives=bool_, through=False)
     for overload, kind in (("Scalar", "Scalar"), ("Tensor", "Tensor")):
         define(
             f"{name}.{overload}(Tensor self, {kind} other) -> Tensor",
@@ -24,15 +26,15 @@ def _compare(name: str, function: Callable[..., Any], words: str) -> None:
         )
 
 
-for _name, _function, _words in (
-    ("eq", np.equal, "equal to"),
-    ("ne", np.not_equal, "not equal to"),
-    ("lt", np.less, "less than"),
-    ("le", np.less_equal, "at most"),
-    ("gt", np.greater, "greater than"),
-    ("ge", np.greater_equal, "at least"),
+for _name, _function, _words, _takes in (
+    ("eq", np.equal, "equal to", "bifc"),
+    ("ne", np.not_equal, "not equal to", "bifc"),
+    ("lt", np.less, "less than", "bif"),
+    ("le", np.less_equal, "at most", "bif"),
+    ("gt", np.greater, "greater than", "bif"),
+    ("ge", np.greater_equal, "at least", "bif"),
 ):
-    _compare(_name, _function, _words)
+    _compare(_name, _function, _words, _takes)
 
 for _name, _function, _words in (
     ("logical_and", np.logical_and, "and"),
@@ -53,4 +55,63 @@ logical_not = define(
     run=pointwise(np.logical_not, gives=bool_),
     samples=[((3, 4),)],
     inplace=True,
+)
+
+
+def _isclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor:
+    if self.dtype is not other.dtype:
+        raise RuntimeError(f"{scalar_name(self.dtype)} did not match {scalar_name(other.dtype)}")
+    if rtol < 0:
+        raise RuntimeError(f"rtol must be greater than or equal to zero, but got {rtol}")
+    if atol < 0:
+        raise RuntimeError(f"atol must be greater than or equal to zero, but got {atol}")
+    return _close_run(self, other, rtol, atol, equal_nan)
+
+
+def _close(a: Any, b: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    close = np.equal(a, b)
+    if equal_nan and a.dtype.kind in "fcV":
+        close = close | (np.isnan(a) & np.isnan(b))
+    if rtol == 0 and atol == 0:
+        return close
+    if a.dtype.kind in "iub":
+        a, b = a.astype(np.float64), b.astype(np.float64)
+    distance = np.abs(a - b)
+    allowed = atol + np.abs(rtol * b)
+    return close | (np.isfinite(distance) & (distance <= allowed))
+
+
+_close_run = pointwise(_close, gives=bool_, through=True, count=2)
+
+isclose = define(
+    "isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+    doc="Whether each pair differs by at most atol plus rtol times the size of other's element.",
+    run=_isclose,
+    samples=[((3, 4), (4,))],
+)
+
+
+def _allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
+    return bool(isclose.call(self, other, rtol, atol, equal_nan)._array.all())
+
+
+define(
+    "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
+    doc="Whether isclose holds for all elements.",
+    composite=_allclose,
+)
+
+
+def _equal(self: Tensor, other: Tensor) -> bool:
+    if self._array.shape != other._array.shape:
+        return False
+    if self.dtype is not other.dtype:
+        return bool(np.all(self._array == other._array))
+    return bool(np.array_equal(self._array, other._array))
+
+
+define(
+    "equal(Tensor self, Tensor other) -> bool",
+    doc="Whether two tensors have the same shape and the same elements.",
+    composite=_equal,
 )

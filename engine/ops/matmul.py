@@ -1,15 +1,19 @@
-"""Matrix products, through BLAS."""
+"""Matrix products, through BLAS: mm, bmm, mv, dot and matmul, which composes them as PyTorch does."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import kernel
-from stridescope.engine.dtype import scalar_name
-from stridescope.engine.ops.arithmetic import conj
+from stridescope.engine.dtype import BOOL, scalar_name
+from stridescope.engine.layout import broadcast_shapes
+from stridescope.engine.ops.arithmetic import conj, scaled
 from stridescope.engine.tensor import Tensor
 
 
@@ -20,33 +24,35 @@ def product(a: Any, b: Any) -> Any:
     return np.matmul(a, b)
 
 
-def same_dtype(a: Tensor, b: Tensor) -> None:
-    """Refuse a product of two dtypes, with PyTorch's text."""
+def c_name(tensor: Tensor) -> str:
+    """The dtype as C++ spells it in error texts."""
+    return _C_NAMES[tensor.dtype.name]
+
+
+_C_NAMES = {
+    "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16", "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def check_factors(a: Tensor, b: Tensor) -> None:
+    """Refuse a product of matrices that do not fit each other, with PyTorch's texts."""
+    if b._array.ndim != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    if a._array.shape[1] != b._array.shape[0]:
+        (n, m), (k, p) = a._array.shape, b._array.shape
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {k}x{p})")
     if a.dtype is not b.dtype:
-        names = f"{_c_name(a)} != {_c_name(b)}"
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {names}")
-
-
-_C_NAMES = {"Float": "float", "Double": "double", "Long": "long long", "Int": "int", "Half": "c10::Half",
-            "BFloat16": "c10::BFloat16", "Bool": "bool", "Byte": "unsigned char", "Char": "signed char",
-            "Short": "short", "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>"}  # fmt: skip
-
-
-def _c_name(tensor: Tensor) -> str:
-    return _C_NAMES[scalar_name(tensor.dtype)]
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(a)} != {c_name(b)}")
 
 
 def _mm(self: Tensor, mat2: Tensor) -> Tensor:
-    a, b = self._array, mat2._array
-    if a.ndim != 2:
+    if self._array.ndim != 2:
         raise RuntimeError("self must be a matrix")
-    if b.ndim != 2:
-        raise RuntimeError("mat2 must be a matrix")
-    if a.shape[1] != b.shape[0]:
-        raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
-        )
-    same_dtype(self, mat2)
+    check_factors(self, mat2)
+    if self.dtype.category == BOOL:
+        raise not_implemented("addmm_impl_cpu_", self.dtype)
     return _product(self, mat2)  # type: ignore[no-any-return]
 
 
@@ -64,16 +70,378 @@ mm = define(
 )
 
 
+def check_batches(a: Tensor, b: Tensor) -> None:
+    """Refuse a batched product of tensors that do not fit each other."""
+    for name, tensor in (("batch1", a), ("batch2", b)):
+        if tensor._array.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    want = [a._array.shape[0], a._array.shape[2]]
+    got = list(b._array.shape[:2])
+    if want != got:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {want} but got: {got}.")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(a.dtype)} but found {scalar_name(b.dtype)}")
+
+
+def _bmm(self: Tensor, mat2: Tensor) -> Tensor:
+    check_batches(self, mat2)
+    if self.dtype.category == BOOL:
+        raise not_implemented("bmm", self.dtype)
+    return _product(self, mat2)  # type: ignore[no-any-return]
+
+
+bmm = define(
+    "bmm(Tensor self, Tensor mat2) -> Tensor",
+    doc="The products of two batches of matrices.",
+    run=_bmm,
+    grads={
+        "self": lambda grad, mat2: grad.bmm(conj(mat2.transpose(1, 2))),
+        "mat2": lambda grad, self: conj(self.transpose(1, 2)).bmm(grad),
+    },
+    samples=[((2, 3, 4), (2, 4, 5))],
+)
+
+
+def _mv(self: Tensor, vec: Tensor) -> Tensor:
+    a, b = self._array, vec._array
+    if a.ndim != 2 or b.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {a.ndim}, {b.ndim}")
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec "
+                           f"({b.shape[0]})")  # fmt: skip
+    if self.dtype is not vec.dtype:
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got "
+            f"{scalar_name(vec.dtype)}, {scalar_name(self.dtype)}, and {scalar_name(vec.dtype)}"
+        )
+    if self.dtype.category == BOOL:
+        raise not_implemented("addmv_impl_cpu", self.dtype)
+    return _product(self, vec)  # type: ignore[no-any-return]
+
+
+mv = define(
+    "mv(Tensor self, Tensor vec) -> Tensor",
+    doc="The product of a matrix and a vector.",
+    run=_mv,
+    grads={
+        "self": lambda grad, vec: grad.outer(conj(vec)),
+        "vec": lambda grad, self: conj(self).t().mv(grad),
+    },
+    samples=[((3, 4), (4,))],
+)
+
+
+def _check_vectors(name: str, a: Tensor, b: Tensor) -> None:
+    if a._array.ndim != 1 or b._array.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {a._array.ndim}D and {b._array.ndim}D tensors")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"{name} : expected both vectors to have same dtype, but found {scalar_name(a.dtype)} and "
+            f"{scalar_name(b.dtype)}"
+        )
+    if a._array.shape != b._array.shape:
+        n, m = a._array.size, b._array.size
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{n}] and src [{m}] to have the same number of elements, but "
+            f"got {n} and {m} elements respectively"
+        )
+    if a.dtype.category == BOOL:
+        raise not_implemented("dot", a.dtype)
+
+
+def _dot(self: Tensor, tensor: Tensor) -> Tensor:
+    _check_vectors("dot", self, tensor)
+    return _product(self, tensor)  # type: ignore[no-any-return]
+
+
+def _vdot(self: Tensor, other: Tensor) -> Tensor:
+    _check_vectors("dot", self, other)
+    return kernel(lambda a, b: product(np.conj(a), b))(self, other)  # type: ignore[no-any-return]
+
+
+dot = define(
+    "dot(Tensor self, Tensor tensor) -> Tensor",
+    doc="The sum of the products of two vectors' elements.",
+    run=_dot,
+    grads={
+        "self": lambda grad, tensor: grad * conj(tensor),
+        "tensor": lambda grad, self: grad * conj(self),
+    },
+    samples=[((4,), (4,))],
+)
+vdot = define(
+    "vdot(Tensor self, Tensor other) -> Tensor",
+    doc="The dot product with the conjugates of the first vector.",
+    run=_vdot,
+    grads={
+        "self": lambda grad, other: conj(grad) * other,
+        "other": lambda grad, self: grad * self,
+    },
+    samples=[((4,), (4,))],
+)
+
+# ---- with a summand ----------------------------------------------------------------------------------------------
+
+
+def _blend(name: str, compute: Callable[..., Any], check: Callable[..., None]) -> Callable[..., Tensor]:
+    """``beta * self + alpha * product``; with beta 0 the summand is not read, not even its NaN."""
+
+    def run(self: Tensor, first: Tensor, second: Tensor, beta: Any, alpha: Any) -> Tensor:
+        check(self, first, second)
+        return kernel(lambda c, a, b: _blended(c, compute(_wide(a), _wide(b)), beta, alpha))(self, first, second)  # type: ignore[no-any-return]
+
+    return run
+
+
+def _wide(array: Any) -> Any:
+    return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind not in "iu" else array
+
+
+def _blended(summand: Any, result: Any, beta: Any, alpha: Any) -> Any:
+    kind = result.dtype.type
+    if alpha != 1:
+        result = result * kind(alpha)
+    if beta != 0:
+        result = result + np.multiply(summand.astype(result.dtype), kind(beta))
+    return np.ascontiguousarray(np.broadcast_to(result, result.shape).astype(summand.dtype))
+
+
+def fits(summand: Tensor, shape: Sequence[int]) -> None:
+    """Refuse a summand that cannot be stretched to the product's shape."""
+    own = summand._array.shape
+    if len(own) > len(shape):
+        raise RuntimeError(
+            f"expand({summand.dtype}{{{list(own)}}}, size={list(shape)}): the number of sizes provided ({len(shape)}) "
+            f"must be greater or equal to the number of dimensions in the tensor ({len(own)})"
+        )
+    for dim in range(-1, -len(own) - 1, -1):
+        if own[dim] not in (1, shape[dim]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[dim]}) must match the existing size ({own[dim]}) at "
+                f"non-singleton dimension {len(shape) + dim}.  Target sizes: {list(shape)}.  Tensor sizes: {list(own)}"
+            )
+
+
+def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    if mat1._array.ndim != 2:
+        raise RuntimeError(f"mat1 must be a matrix, got {mat1._array.ndim}-D tensor")
+    if mat2._array.ndim != 2:
+        raise RuntimeError(f"mat2 must be a matrix, got {mat2._array.ndim}-D tensor")
+    if mat1._array.shape[1] == mat2._array.shape[0] and mat1.dtype is mat2.dtype and self.dtype is not mat2.dtype:
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {scalar_name(self.dtype)} and {scalar_name(mat2.dtype)}"
+        )
+    check_factors(mat1, mat2)
+    fits(self, (mat1._array.shape[0], mat2._array.shape[1]))
+    if self.dtype.category == BOOL:
+        raise not_implemented("addmm_impl_cpu_", self.dtype)
+
+
+def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
+    if batch1.dtype is not batch2.dtype or batch1.dtype is not self.dtype:
+        kinds = f"{scalar_name(self.dtype)}, {scalar_name(batch1.dtype)}, and {scalar_name(batch2.dtype)}"
+        raise RuntimeError(f"Input dtypes must be the same, got: input {kinds}")
+    check_batches(batch1, batch2)
+    fits(self, (*batch1._array.shape[:2], batch2._array.shape[2]))
+    if self.dtype.category == BOOL:
+        raise not_implemented("baddbmm", self.dtype)
+
+
+def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor) -> None:
+    a, b, c = mat._array, vec._array, self._array
+    if a.ndim != 2 or b.ndim != 1 or c.ndim > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {c.ndim}, {a.ndim}, {b.ndim}")
+    if a.shape[1] != b.shape[0] or (c.ndim and c.shape[0] not in (1, a.shape[0])):
+        size = c.shape[0] if c.ndim else 1
+        raise RuntimeError(f"size mismatch, got input ({size}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})")
+    if not self.dtype is mat.dtype is vec.dtype:
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got "
+            f"{scalar_name(self.dtype)}, {scalar_name(mat.dtype)}, and {scalar_name(vec.dtype)}"
+        )
+
+
+def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
+    check_batches(batch1, batch2)
+    fits(self, (batch1._array.shape[1], batch2._array.shape[2]))
+
+
+addmm = define(
+    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    doc="A matrix product, times alpha, added to self times beta.",
+    run=_blend("addmm", np.matmul, _check_addmm),
+    grads={
+        "self": lambda grad, beta: scaled(grad, conj(beta)),
+        "mat1": lambda grad, mat2, alpha: scaled(grad.mm(conj(mat2).t()), conj(alpha)),
+        "mat2": lambda grad, mat1, alpha: scaled(conj(mat1).t().mm(grad), conj(alpha)),
+    },
+    samples=[((3, 5), (3, 4), (4, 5)), ((5,), (3, 4), (4, 5))],
+    inplace=True,
+)
+baddbmm = define(
+    "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    doc="Batched matrix products, times alpha, added to self times beta.",
+    run=_blend("baddbmm", np.matmul, _check_baddbmm),
+    grads={
+        "self": lambda grad, beta: scaled(grad, conj(beta)),
+        "batch1": lambda grad, batch2, alpha: scaled(grad.bmm(conj(batch2.transpose(1, 2))), conj(alpha)),
+        "batch2": lambda grad, batch1, alpha: scaled(conj(batch1.transpose(1, 2)).bmm(grad), conj(alpha)),
+    },
+    samples=[((2, 3, 5), (2, 3, 4), (2, 4, 5))],
+    inplace=True,
+)
+define(
+    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    doc="The sum of batched matrix products, times alpha, added to self times beta.",
+    run=_blend("addbmm", lambda a, b: np.add.reduce(np.matmul(a, b), 0), _check_addbmm),
+    grads={
+        "self": lambda grad, beta: scaled(grad, conj(beta)),
+        "batch1": lambda grad, batch1, batch2, alpha: scaled(
+            _over_batch(grad, batch1, batch2).bmm(conj(batch2.transpose(1, 2))), conj(alpha)
+        ),
+        "batch2": lambda grad, batch1, batch2, alpha: scaled(
+            conj(batch1.transpose(1, 2)).bmm(_over_batch(grad, batch1, batch2)), conj(alpha)
+        ),
+    },
+    samples=[((3, 5), (2, 3, 4), (2, 4, 5))],
+    inplace=True,
+)
+
+
+def _over_batch(grad: Tensor, batch1: Tensor, batch2: Tensor) -> Tensor:
+    return grad.unsqueeze(0).expand((batch1.shape[0], batch1.shape[1], batch2.shape[2]))  # type: ignore[no-any-return]
+
+
+addmv = define(
+    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    doc="A matrix-vector product, times alpha, added to self times beta.",
+    run=_blend("addmv", np.matmul, _check_addmv),
+    grads={
+        "self": lambda grad, beta: scaled(grad, conj(beta)),
+        "mat": lambda grad, vec, alpha: scaled(grad.outer(conj(vec)), conj(alpha)),
+        "vec": lambda grad, mat, alpha: scaled(conj(mat).t().mv(grad), conj(alpha)),
+    },
+    samples=[((3,), (3, 4), (4,))],
+    inplace=True,
+)
+
+
+def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Tensor:
+    for name, vec in (("vec1", vec1), ("vec2", vec2)):
+        if vec._array.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vec._array.ndim}-D")
+    shape = (vec1._array.shape[0], vec2._array.shape[0])
+    fits(self, shape)
+    for word, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool) and self.dtype.category != BOOL:
+            raise RuntimeError(f"Boolean {word} only supported for Boolean results.")
+        if isinstance(factor, float) and self.dtype.category <= 1:
+            raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
+    outer = vec1.detach().view(-1, 1) * vec2.detach()
+    if alpha != 1:
+        outer = outer * alpha
+    return outer if beta == 0 else _summed(self.detach(), outer, beta)
+
+
+def _summed(summand: Tensor, result: Tensor, beta: Any) -> Tensor:
+    total: Tensor = result + (summand if beta == 1 else summand * beta)
+    return total
+
+
+define(
+    "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    doc="An outer product, times alpha, added to self times beta.",
+    run=_addr,
+    grads={
+        "self": lambda grad, beta: scaled(grad, conj(beta)),
+        "vec1": lambda grad, vec2, alpha: scaled(grad.mv(conj(vec2)), conj(alpha)),
+        "vec2": lambda grad, vec1, alpha: scaled(grad.t().mv(conj(vec1)), conj(alpha)),
+    },
+    samples=[((3, 4), (3,), (4,))],
+    inplace=True,
+)
+
+# ---- matmul ------------------------------------------------------------------------------------------------------
+
+
+def _folds(a: Tensor, b: Tensor) -> bool:
+    """Whether a batch times one matrix becomes one large matrix product (``should_fold``)."""
+    turned = a._array.ndim < b._array.ndim
+    big, small = (b.mT, a) if turned else (a, b)
+    if big._array.ndim < 3 or small._array.ndim > 2:
+        return False
+    if small._requires_grad:
+        return True  # one copy here saves a large temporary in the backward pass
+    if a._array.ndim == 2:
+        return False
+    shape, strides = big._array.shape, big.strides
+    flat = all(strides[i] == strides[i + 1] * shape[i + 1] for i in range(len(shape) - 2))
+    return flat or not big._array.size
+
+
+def _folded(a: Tensor, b: Tensor) -> Tensor:
+    """The product of a batch and a matrix or vector, by one call of mm or mv."""
+    turned = b._array.ndim > a._array.ndim
+    big = b.mT if turned else a
+    small = (a.t() if a._array.ndim == 2 else a) if turned else b
+    shape = list(big.shape[:-1])
+    flat = big.reshape((math.prod(shape), big.shape[-1]))
+    if small._array.ndim == 2:
+        result = unsafe_view(flat.mm(small), [*shape, small.shape[1]])
+        return result.mT.contiguous() if turned else result  # type: ignore[no-any-return]
+    return unsafe_view(flat.mv(small), shape)
+
+
+def unsafe_view(tensor: Tensor, shape: Sequence[int]) -> Tensor:
+    """``_unsafe_view``: a fresh result in another shape."""
+    from stridescope.engine.ops.views import unsafe_view as op
+
+    return op.call(tensor, tuple(shape))  # type: ignore[no-any-return]
+
+
+def _batched(a: Tensor, b: Tensor) -> Tensor:
+    n, m = (a.shape[-2] if a._array.ndim > 1 else 1), a.shape[-1]
+    k, p = (b.shape[-2], b.shape[-1]) if b._array.ndim > 1 else (b.shape[0], 1)
+    batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    count = math.prod(batch)
+    left = a.expand((*batch, n, m)).reshape((count, n, m))
+    rows = [n] if a._array.ndim > 1 else []
+    if b._array.ndim == 1:
+        right = b.expand((*batch, k)).reshape((count, k)).unsqueeze(2)
+        return unsafe_view(left.bmm(right).squeeze(-1), [*batch, *rows])
+    right = b.expand((*batch, k, p)).reshape((count, k, p))
+    return unsafe_view(left.bmm(right), [*batch, *rows, p])
+
+
+def _squeezed_batch(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """A batch of one that wants a gradient is taken as a plain matrix, which spares broadcasting it."""
+    if a._array.ndim == b._array.ndim == 3 and a.shape[0] != b.shape[0]:
+        if a.shape[0] == 1 and a._requires_grad:
+            return a.squeeze(0), b
+        if b.shape[0] == 1 and b._requires_grad:
+            return a, b.squeeze(0)
+    return a, b
+
+
 def _matmul(self: Tensor, other: Tensor) -> Tensor:
     a, b = self._array.ndim, other._array.ndim
     if a == 2 and b == 2:
         return mm.call(self, other)  # type: ignore[no-any-return]
-    raise NotImplementedError(f"matmul of {a}-D and {b}-D tensors is not in Stridescope yet")
+    if a == 0 or b == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
+    if a == 1 and b == 1:
+        return dot.call(self, other)  # type: ignore[no-any-return]
+    if a == 2 and b == 1:
+        return mv.call(self, other)  # type: ignore[no-any-return]
+    if a == 1 and b == 2:
+        return self.unsqueeze(0).mm(other).squeeze_(0)  # type: ignore[no-any-return]
+    left, right = _squeezed_batch(self, other)
+    return _folded(left, right) if _folds(left, right) else _batched(left, right)
 
 
 matmul = define(
     "matmul(Tensor self, Tensor other) -> Tensor",
     doc="The matrix product, batched over leading dims.",
     composite=_matmul,
-    samples=[((3, 4), (4, 5))],
+    samples=[((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((4,), (4, 5))],
 )

@@ -1,46 +1,99 @@
-"""Reductions: many elements become one."""
+"""Reductions that add up and multiply: sum, mean, prod and their friends."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, one_device, resolved
-from stridescope.engine.dtype import dtype, int64
+from stridescope.engine.dtype import INTEGER, dtype, int64, scalar_name
 from stridescope.engine.layout import wrap_dim, wrap_dims
+from stridescope.engine.ops.arithmetic import conj, real_if
+from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
 
+BLOCK = 128  # longer runs are added up as a tree, so that rounding errors do not pile up
 
-def axes(dims: Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+
+def axes(dims: Sequence[int] | int | None, ndim: int) -> tuple[int, ...]:
     """The dims a reduction runs over; none given means all."""
-    return tuple(range(ndim)) if not dims and dims != 0 else wrap_dims(dims, ndim) if ndim else _scalar_axes(dims)
+    if isinstance(dims, int):
+        dims = (dims,)
+    if not dims:
+        return tuple(range(ndim))
+    return wrap_dims(dims, ndim) if ndim else _scalar_axes(dims)
 
 
 def _scalar_axes(dims: Sequence[int]) -> tuple[int, ...]:
-    for dim in dims:
-        wrap_dim(dim, 0)
+    wrap_dims(dims, 0)
     return ()
 
 
-def restored(grad: Tensor, sizes: Sequence[int], dims: Sequence[int] | None, keepdim: bool) -> Tensor:
-    """The gradient of a reduced result, stretched over the reduced dims again (``sum_backward``)."""
+def wrapped(array: Array, kind: dtype, tensor: Tensor) -> Tensor:
+    """A reduction's result as a tensor of ``kind`` on the device of ``tensor``."""
+    array = np.asarray(array)
+    return fresh(dense(array if array.dtype == kind.np else cast(array, kind)), kind, one_device((tensor,)))
+
+
+def unreduced(tensor: Tensor, sizes: Sequence[int], dims: Sequence[int] | int | None, keepdim: bool) -> Tensor:
+    """A reduced tensor with dims of size 1 where the reduced ones were."""
     if not keepdim and sizes:
         for dim in sorted(axes(dims, len(sizes))):
-            grad = grad.unsqueeze(dim)
-    result: Tensor = grad.expand(tuple(sizes))
+            tensor = tensor.unsqueeze(dim)
+    return tensor
+
+
+def restored(grad: Tensor, sizes: Sequence[int], dims: Sequence[int] | int | None, keepdim: bool) -> Tensor:
+    """The gradient of a reduced result, stretched over the reduced dims again (``sum_backward``)."""
+    result: Tensor = unreduced(grad, sizes, dims, keepdim).expand(tuple(sizes))
     return result
+
+
+def count_of(sizes: Sequence[int], dims: Sequence[int] | int | None) -> int:
+    """How many elements become one."""
+    return math.prod(sizes[d] for d in axes(dims, len(sizes))) if sizes else 1
+
+
+def added(array: Array, over: tuple[int, ...], keepdims: bool = False) -> Array:
+    """The sum over some dims with errors that grow only with the logarithm of the count.
+
+    NumPy adds pairwise along the innermost dim only; other long dims are halved here until they are short.
+    """
+    if array.dtype.kind in "fc" and over and array.ndim > 1:
+        inner = min(range(array.ndim), key=lambda d: abs(array.strides[d]) if array.shape[d] > 1 else 1 << 62)
+        longest = max(over, key=lambda d: array.shape[d])
+        if inner not in over and array.shape[longest] > BLOCK:
+            return _halved(array, over, longest, keepdims)
+    return np.asarray(np.add.reduce(array, over, keepdims=keepdims))
+
+
+def _halved(array: Array, over: tuple[int, ...], dim: int, keepdims: bool) -> Array:
+    size = array.shape[dim]
+    if size <= BLOCK:
+        return np.asarray(np.add.reduce(array, over, keepdims=keepdims))
+    first = (slice(None),) * dim
+    half = size // 2
+    low = _halved(array[(*first, slice(None, half))], over, dim, keepdims)
+    return np.asarray(low + _halved(array[(*first, slice(half, None))], over, dim, keepdims))
+
+
+def widened(array: Array, kind: dtype) -> Array:
+    """The array in the dtype that PyTorch accumulates in: float32 for half precisions."""
+    return array.astype(np.float32) if kind.itemsize == 2 and kind.is_floating_point else array
 
 
 def summed(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype | None) -> Tensor:
     """``sum``: integers and bools add up in int64, half precisions in float32."""
-    target = kind or (int64 if tensor.dtype.category < 2 else tensor.dtype)
+    target = kind or (int64 if tensor.dtype.category <= INTEGER else tensor.dtype)
     array = resolved(tensor) if tensor.dtype is target else cast(resolved(tensor), target)
-    through = np.float32 if target.itemsize == 2 and target.is_floating_point else None
-    total = np.add.reduce(array, axes(dims, array.ndim), dtype=through, keepdims=keepdim)
-    return fresh(dense(np.asarray(total, dtype=target.np)), target, one_device((tensor,)))
+    if array.dtype == np.bool_:
+        return wrapped(np.logical_or.reduce(array, axes(dims, array.ndim), keepdims=keepdim), target, tensor)
+    return wrapped(added(widened(array, target), axes(dims, array.ndim), keepdim), target, tensor)
 
 
 sum_all = define(
@@ -62,31 +115,42 @@ sum_dim = define(
 )
 
 
+def _nansum(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype | None) -> Tensor:
+    if tensor.dtype.is_complex:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    target = kind or (int64 if tensor.dtype.category <= INTEGER else tensor.dtype)
+    array = widened(cast(resolved(tensor), target), target)
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), array.dtype.type(0), array)
+    return wrapped(added(array, axes(dims, array.ndim), keepdim), target, tensor)
+
+
+nansum = define(
+    "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    doc="Adds up the elements that are not NaN.",
+    run=_nansum,
+    grads={
+        "self": lambda grad, self, dim, keepdim: (
+            restored(grad.to(self.dtype), self.shape, dim, keepdim) * self.isnan().logical_not()
+        )
+    },
+    samples=[((3, 4), (1,))],
+)
+
+
 def _mean(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype | None) -> Tensor:
     target = kind or tensor.dtype
-    if target.category < 2:
+    if target.category <= INTEGER:
+        which = "Input" if kind is None else "Optional"
         raise RuntimeError(
-            "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
-            f"Got: {_title(tensor.dtype)}"
+            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
+            f"Got: {scalar_name(target)}"
         )
-    array = cast(resolved(tensor), target)
-    through = np.float32 if target.itemsize == 2 else None
+    array = widened(cast(resolved(tensor), target), target)
     over = axes(dims, array.ndim)
-    count = int(np.prod([array.shape[d] for d in over])) if over else 1
-    with np.errstate(all="ignore"):
-        total = np.asarray(np.add.reduce(array, over, dtype=through, keepdims=keepdim))
-        total = np.asarray(total / total.dtype.type(count))
-    return fresh(dense(total.astype(target.np)), target, one_device((tensor,)))
-
-
-def _title(kind: dtype) -> str:
-    from stridescope.engine.dtype import scalar_name
-
-    return scalar_name(kind)
-
-
-def _count(sizes: Sequence[int], dims: Sequence[int] | None) -> int:
-    return int(np.prod([sizes[d] for d in axes(dims, len(sizes))])) if sizes else 1
+    count = math.prod(array.shape[d] for d in over)
+    total = added(array, over, keepdim)
+    return wrapped(np.divide(total, total.dtype.type(count)), target, tensor)
 
 
 mean_all = define(
@@ -105,10 +169,122 @@ mean_dim = define(
     node="MeanBackward1",
     grads={
         "self": lambda grad, self_sym_sizes, dim, keepdim: (
-            restored(grad, self_sym_sizes, dim, keepdim) / _count(self_sym_sizes, dim)
+            restored(grad, self_sym_sizes, dim, keepdim) / count_of(self_sym_sizes, dim)
         )
     },
     samples=[((3, 4), (1,))],
+)
+
+
+def _nanmean(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: dtype | None) -> Tensor:
+    if self.dtype.category <= INTEGER:
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {scalar_name(self.dtype)}"
+        )
+    factor = (self == self).logical_and(self == self) if self.dtype.is_complex else self.isnan().logical_not()
+    count = sum_dim.call(factor, dim, keepdim)
+    return nansum.call(self, dim, keepdim, dtype) / count  # type: ignore[no-any-return]
+
+
+define(
+    "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    doc="The average of the elements that are not NaN.",
+    composite=lambda self, dim=None, keepdim=False, dtype=None: _nanmean(self, dim, keepdim, dtype),
+    samples=[((3, 4), (1,))],
+)
+
+# ---- products ----------------------------------------------------------------------------------------------------
+
+
+def _prod(tensor: Tensor, dim: int | None, keepdim: bool, kind: dtype | None) -> Tensor:
+    target = kind or (int64 if tensor.dtype.category <= INTEGER else tensor.dtype)
+    array = widened(cast(resolved(tensor), target), target)
+    over = tuple(range(array.ndim)) if dim is None else axes((dim,), array.ndim)
+    if array.dtype == np.bool_:
+        return wrapped(np.logical_and.reduce(array, over, keepdims=keepdim), target, tensor)
+    return wrapped(np.multiply.reduce(array, over, keepdims=keepdim), target, tensor)
+
+
+def _others(flat: Tensor, dim: int) -> Tensor:
+    """For each element the product of all others along a dim; no division, so zeros are no trouble."""
+    from stridescope.engine.ops import FUNCTIONS
+
+    cat = FUNCTIONS["torch"]["cat"]
+    size = flat.shape[dim]
+    one = flat.narrow(dim, 0, 1).new_ones(flat.narrow(dim, 0, 1).shape)
+    before = cat([one, flat.narrow(dim, 0, size - 1)], dim).cumprod(dim)
+    after = cat([one, flat.narrow(dim, 1, size - 1).flip(dim)], dim).cumprod(dim).flip(dim)
+    return before * after  # type: ignore[no-any-return]
+
+
+def _prod_all_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    if not self._array.ndim:
+        return grad.clone()  # type: ignore[no-any-return]
+    if not self._array.size:
+        return grad.new_zeros(self.shape)  # type: ignore[no-any-return]
+    if self._array.all():
+        return grad * conj(result / self)  # type: ignore[no-any-return]
+    return grad * conj(_others(self.reshape(-1), 0).reshape(self.shape))  # type: ignore[no-any-return]
+
+
+def _prod_dim_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim: bool) -> Tensor:
+    if not self._array.ndim:
+        return grad.clone()  # type: ignore[no-any-return]
+    dim = wrap_dim(dim, self._array.ndim)
+    if not keepdim:
+        grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)
+    if not self._array.size:
+        return grad.expand(self.shape)  # type: ignore[no-any-return]
+    if self._array.all():
+        return grad * conj(result / self)  # type: ignore[no-any-return]
+    return grad * conj(_others(self, dim))  # type: ignore[no-any-return]
+
+
+prod_all = define(
+    "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    doc="Multiplies all elements.",
+    run=lambda self, dtype: _prod(self, None, False, dtype),
+    node="ProdBackward0",
+    grads={"self": lambda grad, self, result: real_if(self.dtype, _prod_all_grad(grad, self.to(grad.dtype), result))},
+    samples=[((3, 4),)],
+)
+
+prod_dim = define(
+    "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    doc="Multiplies the elements along a dim.",
+    run=_prod,
+    node="ProdBackward1",
+    grads={
+        "self": lambda grad, self, result, dim, keepdim: _prod_dim_grad(
+            grad, self.to(grad.dtype), result, dim, keepdim
+        )
+    },
+    samples=[((3, 4), 1)],
+)
+
+
+def _trace(self: Tensor) -> Tensor:
+    if self._array.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self._array.ndim}")
+    if self.dtype.category == 0:
+        raise not_implemented("trace", self.dtype)
+    kind = int64 if self.dtype.category == INTEGER else self.dtype
+    diagonal = widened(resolved(self).diagonal(), self.dtype)
+    return wrapped(np.add.reduce(diagonal, dtype=None if kind.itemsize == 2 else kind.np), kind, self)
+
+
+def _trace_grad(grad: Tensor, sizes: Sequence[int]) -> Tensor:
+    whole = grad.new_zeros(tuple(sizes))
+    whole.diagonal().copy_(grad)
+    return whole  # type: ignore[no-any-return]
+
+
+define(
+    "trace(Tensor self) -> Tensor",
+    doc="The sum of a matrix's diagonal.",
+    run=_trace,
+    grads={"self": lambda grad, self_sym_sizes: _trace_grad(grad, self_sym_sizes)},
+    samples=[((3, 4),)],
 )
 
 
@@ -123,10 +299,20 @@ def _sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     return result.view(tuple(size)) if leading else result  # type: ignore[no-any-return]
 
 
+def _checked_sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
+    shape = self._array.shape
+    fits = len(size) <= len(shape) and all(
+        n in (1, s) for n, s in zip(reversed(size), reversed(shape), strict=False)
+    )
+    if not fits:
+        raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
+    return _sum_to_size(self, size)
+
+
 sum_to_size = define(
     "sum_to_size(Tensor self, SymInt[] size) -> Tensor",
     doc="Adds up broadcast dims until the shape is size.",
-    composite=_sum_to_size,
+    composite=_checked_sum_to_size,
     samples=[((3, 4), (1, 4))],
     function=False,
 )

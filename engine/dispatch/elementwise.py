@@ -1,0 +1,66 @@
+"""Elementwise kernels that are made for some dtypes only, and say so as PyTorch does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stridescope.engine.dispatch.run import Pointwise
+from stridescope.engine.dtype import dtype, scalar_name
+from stridescope.engine.storage import Array
+
+LETTERS = "bifc"  # bool, integer, floating point, complex: the categories of a dtype
+Refusal = tuple[type[Exception], str]
+
+
+def not_implemented(label: str, kind: dtype) -> NotImplementedError:
+    """What PyTorch raises when a kernel was not made for a dtype."""
+    return NotImplementedError(f"\"{label}\" not implemented for '{scalar_name(kind)}'")
+
+
+class Choosy(Pointwise):
+    """A pointwise kernel with a list of the categories it takes.
+
+    Args:
+        label: the kernel's name in the error.
+        takes: letters out of ``bifc``.
+        refuse: special errors by letter, for ops that check before the kernel does.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        label: str,
+        takes: str,
+        refuse: Mapping[str, Refusal] | None,
+        **options: Any,
+    ) -> None:
+        super().__init__(function, **options)
+        self.label, self.takes, self.refuse = label, takes, dict(refuse or {})
+        self.quick = frozenset(kind for kind in self.quick if LETTERS[kind.category] in takes)
+
+    def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...]) -> Array:
+        """The result array; raises when the dtype is not one of those that the kernel takes."""
+        letter = LETTERS[kind.category]
+        if letter in self.refuse:
+            error, text = self.refuse[letter]
+            raise error(text)
+        if letter not in self.takes:
+            raise not_implemented(self.label, kind)
+        return super().compute(arrays, kind, rest)
+
+
+def elementwise(
+    function: Callable[..., Any],
+    label: str,
+    takes: str = LETTERS,
+    refuse: Mapping[str, Refusal] | None = None,
+    *,
+    to_float: bool = False,
+    gives: dtype | None = None,
+    through: bool = True,
+    count: int | None = None,
+    quick: Callable[..., Any] | None = None,
+) -> Choosy:
+    """The backend part of an elementwise op with its dtypes; see :class:`Choosy` and :class:`Pointwise`."""
+    return Choosy(function, label, takes, refuse, to_float=to_float, gives=gives, through=through, count=count)

@@ -1,0 +1,88 @@
+"""``out=``: a result is written into a tensor of the caller's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.dispatch.op import Op
+from stridescope.engine.dispatch.run import store
+from stridescope.engine.dtype import can_cast, scalar_name
+from stridescope.engine.layout import contiguous_strides, dense_strides_like
+from stridescope.engine.tensor import Tensor, bump_version, moved
+from stridescope.engine.warn import internal, warn
+
+RESIZED = (
+    "An output with one or more elements was resized since it had shape {}, which does not match the required output "
+    "shape {}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they "
+    "have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
+    "t.resize_(0)."
+)
+# Ops that are no elementwise kernels insist on the result's own dtype.
+EXACT = (
+    "Expected out tensor to have dtype {}, but got {} instead"
+)
+
+
+def write_out(op: Op, values: list[Any], out: Any) -> Any:
+    """Run the op without recording a graph and write its results into ``out`` (one tensor or several)."""
+    targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    _refuse_gradients(op, values, targets)
+    enabled, grad_mode.enabled = grad_mode.enabled, False
+    try:
+        result = op.call(*values)
+        results: Sequence[Any] = result if isinstance(result, (tuple, list)) else (result,)
+        for target, one in zip(targets, results, strict=False):
+            written(target, one)
+    finally:
+        grad_mode.enabled = enabled
+    if isinstance(result, tuple) and type(result) is not tuple:
+        return type(result)(targets)
+    return targets if isinstance(result, (tuple, list)) else out
+
+
+def _refuse_gradients(op: Op, values: list[Any], targets: Sequence[Tensor]) -> None:
+    if not grad_mode.enabled:
+        return
+    given: list[Any] = [*targets]
+    for value in values:
+        given.extend(value if isinstance(value, (list, tuple)) else (value,))
+    if any(isinstance(t, Tensor) and t._requires_grad for t in given):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+
+
+def written(target: Tensor, result: Tensor) -> Tensor:
+    """Write a result into ``target``, which takes its shape; raises RuntimeError when the dtype does not fit."""
+    if not can_cast(result.dtype, target.dtype):
+        raise RuntimeError(
+            f"result type {scalar_name(result.dtype)} can't be cast to the desired output type "
+            f"{scalar_name(target.dtype)}"
+        )
+    if target._array.shape != result._array.shape:
+        resized(target, result)
+    store(target, result)
+    bump_version(target)
+    return target
+
+
+def resized(target: Tensor, result: Tensor) -> None:
+    """Give ``target`` the result's shape; PyTorch warns when elements are lost on the way."""
+    shape = result._array.shape
+    if target._array.size:
+        warn(internal(RESIZED.format(list(target._array.shape), list(shape)), "aten/src/ATen/native/Resize.cpp:30"))
+    storage, item = target.storage_, target.dtype.itemsize
+    offset = target.offset
+    strides = dense_strides_like(shape, result.strides) if result._array.size else contiguous_strides(shape)
+    needed = (offset + result._array.size) * item
+    if needed > storage.nbytes:
+        memory = np.zeros(needed, np.uint8)
+        memory[: storage.nbytes] = storage.raw
+        storage.replace(memory)
+    target._array = np.ndarray(shape, target.dtype.np, storage.raw, offset * item, tuple(s * item for s in strides))
+    moved(target)

@@ -1,0 +1,169 @@
+"""Choosing by a condition: where, masked_fill."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.promote import common, result_type
+from stridescope.engine.dispatch.run import laid_out, one_device, operand_array, output_strides, resolved
+from stridescope.engine.dtype import bool_, can_cast, default_float, dtype, scalar_name, uint8
+from stridescope.engine.layout import broadcast_shapes
+from stridescope.engine.tensor import Tensor, fresh
+
+
+def _where(condition: Tensor, self: Any, other: Any) -> Tensor:
+    if condition.dtype not in (bool_, uint8):
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{scalar_name(condition.dtype)}"
+        )
+    kind = common((self, other)) if isinstance(self, Tensor) or isinstance(other, Tensor) else _of_numbers(self, other)
+    a, b = operand_array(self, kind), operand_array(other, kind)
+    test = resolved(condition)
+    shape = broadcast_shapes(test.shape, a.shape, b.shape)
+    array = np.asarray(np.where(test if condition.dtype is bool_ else test != 0, a, b))
+    strides = output_strides(shape, [x for x in (test, a, b) if isinstance(x, np.ndarray)])
+    return fresh(laid_out(array, strides), kind, one_device((condition, self, other)))
+
+
+def _of_numbers(self: Any, other: Any) -> dtype:
+    return result_type(self, other) if not isinstance(self, float) else default_float()
+
+
+where = define(
+    "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
+    doc="Takes from self where the condition holds, else from other.",
+    run=_where,
+    node="WhereBackward0",
+    grads={
+        "self": lambda grad, condition: where.call(condition, grad, 0),
+        "other": lambda grad, condition: where.call(condition, 0, grad),
+    },
+    method=False,
+)
+
+for _overload, _types in (("ScalarSelf", "Scalar self, Tensor other"), ("ScalarOther", "Tensor self, Scalar other"),
+                          ("Scalar", "Scalar self, Scalar other")):  # fmt: skip
+    define(
+        f"where.{_overload}(Tensor condition, {_types}) -> Tensor",
+        doc="Takes from self where the condition holds, else from other.",
+        composite=lambda condition, self, other: where.call(condition, self, other),
+        method=False,
+    )
+
+
+def where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """``self.where(condition, other)``."""
+    return where.call(condition, self, other)  # type: ignore[no-any-return]
+
+
+define(
+    "where.method(Tensor self, Tensor condition, Tensor other) -> Tensor",
+    doc="Takes from self where the condition holds, else from other.",
+    composite=where_method,
+    function=False,
+)
+define(
+    "where.method_scalar(Tensor self, Tensor condition, Scalar other) -> Tensor",
+    doc="Takes from self where the condition holds, else the number.",
+    composite=where_method,
+    function=False,
+)
+
+
+# ---- masked_fill -------------------------------------------------------------------------------------------------
+
+
+def _check_mask(mask: Tensor) -> None:
+    if mask.dtype is not bool_:
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {_lower(mask)}")
+
+
+def _lower(tensor: Tensor) -> str:
+    words = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "uint8": "unsigned char",
+             "int16": "short int", "int8": "signed char", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+             "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
+    return words.get(tensor.dtype.name, tensor.dtype.name)
+
+
+def _number(value: Any, kind: dtype) -> Any:
+    """The value as the tensor's dtype holds it; raises RuntimeError when it cannot."""
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value._array.ndim} dimension(s)."
+            )
+        if not can_cast(value.dtype, kind):
+            raise RuntimeError(
+                f"result type {scalar_name(value.dtype)} can't be cast to the desired output type {scalar_name(kind)}"
+            )
+        return resolved(value).astype(kind.np)[()]
+    with np.errstate(all="ignore"):
+        if isinstance(value, complex) and not kind.is_complex:
+            raise RuntimeError(f"value cannot be converted to type {_lower_kind(kind)} without overflow")
+        return np.asarray(value).astype(kind.np)[()]
+
+
+def _lower_kind(kind: dtype) -> str:
+    return {"float32": "float", "float64": "double", "int64": "int64_t"}.get(kind.name, kind.name)
+
+
+def _fill_into(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    _check_mask(mask)
+    number = _number(value, self.dtype)
+    if broadcast_shapes(self._array.shape, mask._array.shape) != self._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(self._array.shape)} doesn't match the broadcast shape "
+            f"{list(broadcast_shapes(self._array.shape, mask._array.shape))}"
+        )
+    np.copyto(self._array, number, where=mask._array)
+    return self
+
+
+def _filled(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    _check_mask(mask)
+    number = _number(value, self.dtype)
+    array = resolved(self)
+    shape = broadcast_shapes(array.shape, mask._array.shape)
+    target = np.array(np.broadcast_to(array, shape), order="C")
+    np.copyto(target, number, where=mask._array)
+    if shape == array.shape:
+        from stridescope.engine.layout import dense_strides_like
+
+        target = laid_out(target, dense_strides_like(shape, self.strides))
+    return fresh(target, self.dtype, one_device((self, mask)))
+
+
+def _kept(grad: Tensor, mask: Tensor) -> Tensor:
+    result: Tensor = grad.masked_fill(mask, 0)
+    return result
+
+
+def _value_grad(grad: Tensor, mask: Tensor) -> Tensor:
+    result: Tensor = where.call(mask, grad, 0).sum()
+    return result
+
+
+for _overload, _kind, _node in (("Scalar", "Scalar", "MaskedFillBackward0"), ("Tensor", "Tensor", "MaskedFillBackward1")):
+    _grads: dict[str, Any] = {"self": _kept}
+    if _kind == "Tensor":
+        _grads["value"] = _value_grad
+    define(
+        f"masked_fill.{_overload}(Tensor self, Tensor mask, {_kind} value) -> Tensor",
+        doc="One value where the mask holds.",
+        run=_filled,
+        node=_node,
+        grads=_grads,
+    )
+    define(
+        f"masked_fill_.{_overload}(Tensor(a!) self, Tensor mask, {_kind} value) -> Tensor(a!)",
+        doc="Writes one value where the mask holds.",
+        run=_fill_into,
+        node=_node,
+        grads=_grads,
+        function=False,
+    )

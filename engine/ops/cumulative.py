@@ -1,0 +1,181 @@
+"""Running results along a dim: cumsum, cumprod, cummax, logcumsumexp; differences and areas."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.elementwise import not_implemented
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import cast, into, laid_out, resolved
+from stridescope.engine.dtype import FLOAT, INTEGER, dtype, int64
+from stridescope.engine.layout import dense_strides_like, wrap_dim
+from stridescope.engine.ops.arithmetic import conj
+from stridescope.engine.ops.extremes import comparable
+from stridescope.engine.ops.reduce import widened
+from stridescope.engine.storage import Array
+from stridescope.engine.tensor import Tensor, fresh
+
+
+def _like(array: Array, kind: dtype, self: Tensor) -> Tensor:
+    """A result in the strides of ``empty_like(self)``."""
+    array = cast(array, kind) if array.dtype != kind.np else array
+    return fresh(laid_out(array, dense_strides_like(array.shape, self.strides)), kind, self.device)
+
+
+def _running(accumulate: Callable[..., Any]) -> Callable[..., Tensor]:
+    def run(self: Tensor, dim: int, dtype: dtype | None) -> Tensor:
+        kind = dtype or (int64 if self.dtype.category <= INTEGER else self.dtype)
+        array = cast(resolved(self), kind)
+        dim = wrap_dim(dim, array.ndim)
+        if not array.ndim:
+            return _like(array.copy(), kind, self)
+        return _like(accumulate(widened(array, kind), axis=dim), kind, self)
+
+    return run
+
+
+def _into_running(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """In place the dtype stays the tensor's own."""
+    return into(lambda self, dim, dtype: run(self, dim, dtype or self.dtype))
+
+
+def _cumsum_grad(grad: Tensor, dim: int) -> Tensor:
+    if grad._array.size <= 1:
+        return grad
+    return grad.flip(dim).cumsum(dim).flip(dim)  # type: ignore[no-any-return]
+
+
+def _cumprod_grad(grad: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
+    """Where an element is zero, the products behind it are differentiated without dividing by it."""
+    if self._array.size <= 1 or not self._array.ndim:
+        return grad
+    if self._array.all():
+        return _cumsum_grad(conj(result) * grad, dim) / conj(self)  # type: ignore[no-any-return]
+    return _cumprod_by_parts(grad, self, wrap_dim(dim, self._array.ndim))
+
+
+def _cumprod_by_parts(grad: Tensor, self: Tensor, dim: int) -> Tensor:
+    from stridescope.engine.ops import FUNCTIONS
+
+    size, parts = self.shape[dim], []
+    for k in range(size):
+        before = self.narrow(dim, 0, k).prod(dim, True)
+        ones = self.narrow(dim, k, 1).new_ones(self.narrow(dim, k, 1).shape)
+        after = FUNCTIONS["torch"]["cat"]([ones, self.narrow(dim, k + 1, size - k - 1)], dim).cumprod(dim)
+        parts.append((grad.narrow(dim, k, size - k) * conj(before * after)).sum(dim, True))
+    return FUNCTIONS["torch"]["cat"](parts, dim)  # type: ignore[no-any-return]
+
+
+def _cumulative(name: str, accumulate: Callable[..., Any], grad: Callable[..., Any], doc: str) -> None:
+    run = _running(accumulate)
+    define(
+        f"{name}(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+        doc=doc,
+        run=run,
+        grads={"self": grad},
+        samples=[((3, 4), 1), ((3, 4), 0)],
+    )
+    define(
+        f"{name}_(Tensor(a!) self, int dim, *, ScalarType? dtype=None) -> Tensor(a!)",
+        doc=f"{doc} Written in place.",
+        run=_into_running(run),
+        node=f"{name.capitalize()}Backward0",
+        grads={"self": grad},
+        function=False,
+    )
+
+
+_cumulative("cumsum", np.add.accumulate, lambda grad, dim: _cumsum_grad(grad, dim), "The sums so far along a dim.")
+_cumulative("cumprod", np.multiply.accumulate, lambda grad, self, dim, result: _cumprod_grad(
+    grad.to(result.dtype), self.to(result.dtype), dim, result), "The products so far along a dim.")  # fmt: skip
+
+# ---- the largest so far ------------------------------------------------------------------------------------------
+
+
+def _cum_extreme(name: str, reach: Callable[..., Any]) -> Callable[..., Any]:
+    def run(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+        array = resolved(self)
+        dim = wrap_dim(dim, array.ndim)
+        if self.dtype.is_complex:
+            raise not_implemented(f"{name}_cpu", self.dtype)
+        if not array.ndim:
+            return _like(array.copy(), self.dtype, self), _like(np.zeros((), np.int64), int64, self)
+        plain = comparable(array)
+        if plain.dtype == np.bool_:
+            plain = plain.astype(np.uint8)
+        best = reach.accumulate(plain, axis=dim)  # type: ignore[attr-defined]
+        positions = np.arange(array.shape[dim]).reshape([-1 if d == dim else 1 for d in range(array.ndim)])
+        # the latest element that reaches the best so far; once NaN has come, each NaN is as good
+        reached = (plain == best) | (np.isnan(plain) if plain.dtype.kind == "f" else False)
+        where = np.maximum.accumulate(np.where(reached, positions, 0), axis=dim)
+        return _like(np.take_along_axis(array, where, dim), self.dtype, self), _like(where, int64, self)
+
+    return run
+
+
+def _added_back(grad: Tensor, self_sizes: Sequence[int], indices: Tensor, dim: int) -> Tensor:
+    if not grad._array.size:
+        return grad
+    return grad.new_zeros(tuple(self_sizes)).scatter_add(dim, indices, grad)  # type: ignore[no-any-return]
+
+
+for _name, _reach, _word in (("cummax", np.maximum, "largest"), ("cummin", np.minimum, "smallest")):
+    define(
+        f"{_name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+        doc=f"The {_word} elements so far along a dim, and where they stand.",
+        run=_cum_extreme(_name, _reach),
+        grads={"self": lambda grad, self, indices, dim: _added_back(grad, self.shape, indices, dim)},
+        samples=[((3, 4), 1)],
+    )
+
+
+def _logcumsumexp(self: Tensor, dim: int) -> Tensor:
+    array = resolved(self)
+    dim = wrap_dim(dim, array.ndim)
+    if self.dtype.category < FLOAT:
+        raise not_implemented("logcumsumexp_out_cpu", self.dtype)
+    if not array.ndim:
+        return _like(array.copy(), self.dtype, self)
+    return _like(_log_sums(widened(array, self.dtype), dim), self.dtype, self)
+
+
+def _log_sums(array: Array, dim: int) -> Array:
+    if array.dtype.kind != "c":
+        return np.logaddexp.accumulate(array, axis=dim)
+    rows = np.moveaxis(array.copy(), dim, 0)
+    for k in range(1, rows.shape[0]):
+        rows[k] = _log_add(rows[k - 1], rows[k])
+    return np.moveaxis(rows, 0, dim)
+
+
+def _log_add(a: Array, b: Array) -> Array:
+    larger, smaller = np.where(a.real >= b.real, a, b), np.where(a.real >= b.real, b, a)
+    empty = np.isneginf(larger.real)
+    return np.where(empty, larger, larger + np.log1p(np.exp(np.where(empty, 0, smaller - larger))))
+
+
+def _logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    if not grad._array.ndim or not grad._array.size:
+        return grad
+    if grad.dtype.is_complex:
+        return (grad * (-conj(result)).exp()).flip(dim).cumsum(dim).flip(dim) * conj(self.exp())  # type: ignore[no-any-return]
+    low = float("-inf")
+    positive = grad.masked_fill(grad <= 0, 0).log()
+    negative = (-grad.masked_fill(grad >= 0, 0)).log()
+    parts = [
+        ((log.masked_fill(log.isnan(), low) - result).flip(dim).logcumsumexp(dim).flip(dim) + self).exp()
+        for log in (positive, negative)
+    ]
+    return parts[0] - parts[1]  # type: ignore[no-any-return]
+
+
+define(
+    "logcumsumexp(Tensor self, int dim) -> Tensor",
+    doc="The logarithms of the sums of exponentials so far along a dim.",
+    run=_logcumsumexp,
+    grads={"self": lambda grad, self, result, dim: _logcumsumexp_grad(grad, self, result, dim)},
+    samples=[((3, 4), 1)],
+)

@@ -1,0 +1,189 @@
+"""Division with its rounding modes, remainders, and the greatest common divisor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.elementwise import elementwise
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import pointwise
+from stridescope.engine.ops.arithmetic import conj, real_if
+from stridescope.engine.tensor import Tensor
+
+
+def _no_zero(b: Any) -> None:
+    if np.any(np.equal(b, 0)):
+        raise RuntimeError("ZeroDivisionError")
+
+
+def _whole(a: Any) -> bool:
+    return np.asarray(a).dtype.kind in "iub"
+
+
+def _floor(a: Any, b: Any) -> Any:
+    if _whole(a):
+        _no_zero(b)
+    return np.floor_divide(a, b)
+
+
+def _trunc(a: Any, b: Any) -> Any:
+    if not _whole(a):
+        return np.trunc(np.true_divide(a, b))
+    _no_zero(b)
+    quotient = np.floor_divide(a, b)
+    inexact = np.multiply(quotient, b) != a
+    return quotient + (inexact & (np.less(a, 0) != np.less(b, 0)))
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    if _whole(a):
+        _no_zero(b)
+    return np.remainder(a, b) if _whole(a) else _float_remainder(a, b)
+
+
+def _float_remainder(a: Any, b: Any) -> Any:
+    left = np.fmod(a, b)
+    return np.where((left != 0) & (np.less(b, 0) != np.less(left, 0)), left + b, left)
+
+
+def _fmod(a: Any, b: Any) -> Any:
+    if _whole(a):
+        _no_zero(b)
+    return np.fmod(a, b)
+
+
+_true_run = pointwise(np.true_divide, to_float=True, through=False)
+_MODES = {
+    "floor": elementwise(_floor, "div_floor_cpu", "if"),
+    "trunc": elementwise(_trunc, "div_trunc_cpu", "if"),
+    None: _true_run,
+}
+
+
+def _with_mode(self: Tensor, other: Any, rounding_mode: str | None) -> Tensor:
+    run = _MODES.get(rounding_mode)
+    if run is None:
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '" + str(rounding_mode) + "'"
+        )
+    return run(self, other)
+
+
+def _self_grad(grad: Tensor, other: Any, kind: Any) -> Tensor:
+    return real_if(kind, grad / conj(other))
+
+
+def _other_grad(grad: Tensor, self: Tensor, other: Any, kind: Any) -> Tensor:
+    return real_if(kind, -grad * conj((self / other) / other))
+
+
+div = define(
+    "div.Tensor(Tensor self, Tensor other) -> Tensor",
+    doc="Divides element by element; integers give floats.",
+    run=_true_run,
+    grads={
+        "self": lambda grad, other, self_scalar_type: _self_grad(grad, other, self_scalar_type),
+        "other": lambda grad, self, other, other_scalar_type: _other_grad(grad, self, other, other_scalar_type),
+    },
+    samples=[((3, 4), (4,))],
+    inplace=True,
+)
+
+div_mode = define(
+    "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+    doc="Divides, then rounds towards zero (trunc) or down (floor).",
+    run=_with_mode,
+    node="DivBackward2",
+    grads={
+        "self": lambda grad, other, self_scalar_type, rounding_mode: (
+            _self_grad(grad, other, self_scalar_type) if rounding_mode is None else grad.new_zeros(grad.shape)
+        ),
+        "other": lambda grad, self, other, other_scalar_type, rounding_mode: (
+            _other_grad(grad, self, other, other_scalar_type)
+            if rounding_mode is None
+            else grad.new_zeros(grad.shape)
+        ),
+    },
+    samples=[],
+    inplace=True,
+)
+
+div_scalar = define(
+    "div.Scalar(Tensor self, Scalar other) -> Tensor",
+    doc="Divides by a number.",
+    run=_true_run,
+    node="DivBackward1",
+    grads={"self": lambda grad, other, self_scalar_type: _self_grad(grad, other, self_scalar_type)},
+    samples=[((3, 4), 2.0)],
+    method=False,
+    function=False,
+)
+
+floor_divide = define(
+    "floor_divide(Tensor self, Tensor other) -> Tensor",
+    doc="Divides and rounds down.",
+    run=_MODES["floor"],
+    node="NotImplemented",
+    grads={"self,other": lambda grads: _no_derivative("floor_divide")},
+    inplace=True,
+)
+
+
+def _no_derivative(name: str) -> Any:
+    raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+
+remainder_run = elementwise(_remainder, "remainder_cpu", "if")
+_fmod_run = elementwise(_fmod, "fmod_cpu", "if")
+
+for _name, _run, _mode, _words in (
+    ("remainder", remainder_run, "floor", "other"),
+    ("fmod", _fmod_run, "trunc", "self"),
+):
+    define(
+        f"{_name}.Scalar(Tensor self, Scalar other) -> Tensor",
+        doc=f"What division by a number leaves, with the sign of {_words}.",
+        run=_run,
+        node=f"{_name.capitalize()}Backward0",
+        grads={"self": lambda grad: grad},
+        samples=[((3, 4), 0.7)],
+        inplace=True,
+    )
+    define(
+        f"{_name}.Tensor(Tensor self, Tensor other) -> Tensor",
+        doc=f"What division leaves, with the sign of {_words}.",
+        run=_run,
+        node=f"{_name.capitalize()}Backward1",
+        grads={
+            "self": lambda grad: grad,
+            "other": (
+                (lambda grad, self, other: -grad * self.div(other, rounding_mode="floor"))
+                if _mode == "floor"
+                else (lambda grad, self, other: -grad * self.div(other, rounding_mode="trunc"))
+            ),
+        },
+        samples=[((3, 4), (4,))],
+        inplace=True,
+    )
+
+remainder_left = define(
+    "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+    doc="What dividing a number by each element leaves.",
+    run=remainder_run,
+    node="NotImplemented",
+    grads={"other": lambda grad: _no_derivative("remainder")},
+    method=False,
+)
+
+for _name, _function, _words in (
+    ("gcd", np.gcd, "greatest common divisor"),
+    ("lcm", np.lcm, "least common multiple"),
+):
+    define(
+        f"{_name}(Tensor self, Tensor other) -> Tensor",
+        doc=f"The {_words} of each pair.",
+        run=elementwise(_function, f"{_name}_cpu", "i"),
+        inplace=True,
+    )

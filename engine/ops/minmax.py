@@ -1,0 +1,165 @@
+"""The larger, the smaller, and what lies between: maximum, minimum, fmax, fmin, clamp."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.elementwise import elementwise
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import Run
+from stridescope.engine.ops.choice import where
+from stridescope.engine.tensor import Tensor
+
+CLAMP_COMPLEX = (NotImplementedError, "clamp is not supported for complex types")
+
+
+def _pair(name: str, function: Callable[..., Any], doc: str, grads: dict[str, Callable[..., Any]]) -> None:
+    define(
+        f"{name}(Tensor self, Tensor other) -> Tensor",
+        doc=doc,
+        run=elementwise(
+            function,
+            name,
+            refuse={"c": (RuntimeError, f"{name} not implemented for complex tensors.")},
+            through=False,
+        ),
+        grads=grads,
+        samples=[((3, 4), (4,))],
+    )
+
+
+_pair("maximum", np.maximum, "The larger of each pair; NaN wins.", {
+    "self": lambda grad, self, other: _shared(grad, self == other, self < other),
+    "other": lambda grad, self, other: _shared(grad, self == other, self > other),
+})  # fmt: skip
+_pair("minimum", np.minimum, "The smaller of each pair; NaN wins.", {
+    "self": lambda grad, self, other: _shared(grad, self == other, self > other),
+    "other": lambda grad, self, other: _shared(grad, self == other, self < other),
+})  # fmt: skip
+_pair("fmax", np.fmax, "The larger of each pair; NaN loses.", {
+    "self": lambda grad, self, other: grad.masked_fill((self >= other).logical_or(other.isnan()).logical_not(), 0),
+    "other": lambda grad, self, other: grad.masked_fill((self >= other).logical_or(other.isnan()), 0),
+})  # fmt: skip
+_pair("fmin", np.fmin, "The smaller of each pair; NaN loses.", {
+    "self": lambda grad, self, other: grad.masked_fill((self <= other).logical_or(other.isnan()).logical_not(), 0),
+    "other": lambda grad, self, other: grad.masked_fill((self <= other).logical_or(other.isnan()), 0),
+})  # fmt: skip
+
+
+def _shared(grad: Tensor, equal: Tensor, lost: Tensor) -> Tensor:
+    """The whole gradient for the winner, half of it for each of two equals."""
+    return where.call(equal, grad / 2, grad).masked_fill(lost, 0)  # type: ignore[no-any-return]
+
+
+# ---- clamp -------------------------------------------------------------------------------------------------------
+
+
+def _clamp(a: Any, low: Any, high: Any) -> Any:
+    if low is not None:
+        a = np.maximum(a, low)
+    if high is not None:
+        a = np.minimum(a, high)
+    return a
+
+
+_both = elementwise(lambda a, low, high: _clamp(a, low, high), "clamp", refuse={"c": CLAMP_COMPLEX}, through=False)
+_low = elementwise(lambda a, low: np.maximum(a, low), "clamp_min", refuse={"c": CLAMP_COMPLEX}, through=False)
+_high = elementwise(lambda a, high: np.minimum(a, high), "clamp_max", refuse={"c": CLAMP_COMPLEX}, through=False)
+
+
+def _clamp_run(self: Tensor, min: Any, max: Any) -> Tensor:
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if max is None:
+        return _low(self, min)
+    if min is None:
+        return _high(self, max)
+    if not isinstance(min, Tensor) and (min != min or max != max):
+        return _both(self, float("nan"), float("nan"))
+    return _both(self, min, max)
+
+
+def _clamp_grad(grad: Tensor, self: Tensor, min: Any, max: Any) -> Tensor:
+    if min is None and max is None:
+        return grad
+    if max is None:
+        kept = self >= min
+    elif min is None:
+        kept = self <= max
+    else:
+        kept = (self >= min).logical_and(self <= max)
+    return grad.masked_fill(kept.logical_not(), 0)  # type: ignore[no-any-return]
+
+
+def _limit_grads(grad: Tensor, self: Tensor, min: Any, max: Any, needs: tuple[bool, ...]) -> tuple[Any, Any]:
+    low = high = None
+    if min is not None and needs[0]:
+        below = self < min
+        if max is not None:
+            below = below.logical_and(min < max)
+        low = grad.masked_fill(below.logical_not(), 0)
+    if max is not None and needs[1]:
+        above = self > max
+        if min is not None:
+            above = above.logical_or(max < min)
+        high = grad.masked_fill(above.logical_not(), 0)
+    return low, high
+
+
+clamp = define(
+    "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    doc="Cuts off what lies below min or above max.",
+    run=_clamp_run,
+    node="ClampBackward1",
+    grads={"self": _clamp_grad},
+    samples=[((3, 4), -0.5, 0.5)],
+    inplace=True,
+)
+
+clamp_tensor = define(
+    "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    doc="Cuts off what lies below min or above max, each element by limits of its own.",
+    run=_clamp_run,
+    node="ClampBackward0",
+    grads={"self": _clamp_grad, "min,max": _limit_grads},
+    samples=[((3, 4), (4,), (4,))],
+    inplace=True,
+)
+
+
+def _one_sided(name: str, argument: str, run: Run, doc: str) -> None:
+    """clamp_min and clamp_max, with a number and with a tensor."""
+    self_grad: Callable[..., Any]
+    limit_grad: Callable[..., Any]
+    if argument == "min":
+        self_grad = lambda grad, self, min: grad.masked_fill((self >= min).logical_not(), 0)  # noqa: E731
+        limit_grad = lambda grad, self, min: grad.masked_fill((self < min).logical_not(), 0)  # noqa: E731
+    else:
+        self_grad = lambda grad, self, max: grad.masked_fill((self <= max).logical_not(), 0)  # noqa: E731
+        limit_grad = lambda grad, self, max: grad.masked_fill((self > max).logical_not(), 0)  # noqa: E731
+    node = "".join(word.capitalize() for word in name.split("_"))
+    define(
+        f"{name}(Tensor self, Scalar {argument}) -> Tensor",
+        doc=doc,
+        run=run,
+        node=f"{node}Backward0",
+        grads={"self": self_grad},
+        samples=[((3, 4), 0.1)],
+        inplace=True,
+    )
+    define(
+        f"{name}.Tensor(Tensor self, Tensor {argument}) -> Tensor",
+        doc=doc,
+        run=run,
+        node=f"{node}Backward1",
+        grads={"self": self_grad, argument: limit_grad},
+        samples=[((3, 4), (4,))],
+        inplace=True,
+    )
+
+
+_one_sided("clamp_min", "min", _low, "Cuts off what lies below min.")
+_one_sided("clamp_max", "max", _high, "Cuts off what lies above max.")

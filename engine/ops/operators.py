@@ -1,0 +1,85 @@
+"""Python's operators on tensors that need more than one op or another order of operands."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from stridescope.engine.dispatch.op import DECLARED
+from stridescope.engine.dispatch.parser import is_number
+from stridescope.engine.tensor import Tensor
+
+
+def _guarded(function: Callable[[Tensor, Any], Any]) -> Callable[[Tensor, Any], Any]:
+    """Operands that are no tensor and no number give NotImplemented, so that Python raises its own TypeError."""
+
+    @functools.wraps(function)
+    def method(self: Tensor, other: Any) -> Any:
+        if not (isinstance(other, Tensor) or is_number(other)):
+            return NotImplemented
+        return function(self, other)
+
+    return method
+
+
+def _pair(tensor_op: str, number_op: str) -> Callable[[Tensor, Any], Any]:
+    """The operator that calls one op for a tensor and another for a number."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        return _op(tensor_op if isinstance(other, Tensor) else number_op)(self, other)
+
+    return _guarded(method)
+
+
+def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
+    """``other <op> self`` by the op that takes a number on its left."""
+    return _guarded(lambda self, other: _op(name)(other, self))
+
+
+@functools.cache
+def _op(name: str) -> Callable[..., Any]:
+    return next(op.call for op in DECLARED if op.qualified == name)
+
+
+def _rdiv(self: Tensor, other: Any) -> Any:
+    return self.reciprocal() * other
+
+
+def _rmatmul(self: Tensor, other: Any) -> Any:
+    return _op("matmul")(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+METHODS: dict[str, Any] = {
+    "__rtruediv__": _guarded(_rdiv),
+    "__rdiv__": _guarded(_rdiv),
+    "__div__": _pair("div.Tensor", "div.Tensor"),
+    "__floordiv__": _pair("floor_divide", "floor_divide"),
+    "__ifloordiv__": _pair("floor_divide_", "floor_divide_"),
+    "__rfloordiv__": _reflected("floor_divide"),
+    "__mod__": _pair("remainder.Tensor", "remainder.Scalar"),
+    "__imod__": _pair("remainder_.Tensor", "remainder_.Scalar"),
+    "__rmod__": _reflected("remainder.Scalar_Tensor"),
+    "__pow__": _pair("pow.Tensor_Tensor", "pow.Tensor_Scalar"),
+    "__ipow__": _pair("pow_.Tensor_Tensor", "pow_.Tensor_Scalar"),
+    "__rpow__": _reflected("pow.Scalar"),
+    "__rmatmul__": _rmatmul,
+    "__invert__": lambda self: _op("bitwise_not")(self),
+    "__abs__": lambda self: _op("abs")(self),
+    "__pos__": lambda self: _op("positive")(self),
+    **{
+        f"__{mark}{symbol}__": method
+        for symbol, name, plain in (
+            ("and", "bitwise_and", "Scalar"),
+            ("or", "bitwise_or", "Scalar"),
+            ("xor", "bitwise_xor", "Scalar"),
+            ("lshift", "bitwise_left_shift", "Tensor_Scalar"),
+            ("rshift", "bitwise_right_shift", "Tensor_Scalar"),
+        )
+        for mark, method in (
+            ("", _pair(f"{name}.Tensor", f"{name}.{plain}")),
+            ("i", _pair(f"{name}_.Tensor", f"{name}_.{plain}")),
+            ("r", _reflected(f"{name}.Scalar_Tensor")),
+        )
+    },
+}

@@ -1,0 +1,220 @@
+"""Elementwise functions of two tensors: angles, logarithms of sums, signs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.elementwise import elementwise
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import pointwise
+from stridescope.engine.ops.arithmetic import conj
+from stridescope.engine.ops.choice import where
+from stridescope.engine.tensor import Tensor
+
+LN2 = math.log(2.0)
+
+
+def _atan2_grads(grad: Tensor, self: Tensor, other: Tensor, needs: tuple[bool, ...]) -> tuple[Any, Any]:
+    size = (self * self + other * other).reciprocal()
+    size = size.masked_fill((self * self + other * other) == 0, 0)
+    return grad * other * size if needs[0] else None, grad * -self * size if needs[1] else None
+
+
+define(
+    "atan2(Tensor self, Tensor other) -> Tensor",
+    doc="The angle of the point (other, self).",
+    run=elementwise(np.arctan2, "atan2_cpu", "bif", to_float=True),
+    grads={"self,other": _atan2_grads},
+    samples=[((3, 4), (4,))],
+    inplace=True,
+)
+
+define(
+    "hypot(Tensor self, Tensor other) -> Tensor",
+    doc="The length of the hypotenuse over two sides.",
+    run=elementwise(np.hypot, "hypot_cpu", "f"),
+    grads={
+        "self": lambda grad, self, result: grad * (self / result),
+        "other": lambda grad, other, result: grad * (other / result),
+    },
+    samples=[((3, 4), (4,))],
+    inplace=True,
+)
+
+
+def _logaddexp(a: Any, b: Any) -> Any:
+    if np.asarray(a).dtype.kind != "c":
+        return np.logaddexp(a, b)
+    larger = np.where(a.real >= b.real, a, b)
+    smaller = np.where(a.real >= b.real, b, a)
+    same = (larger.real == smaller.real) & ~np.isfinite(larger.real)
+    return np.where(same & (larger.real < 0), larger, larger + np.log1p(np.exp(smaller - larger)))
+
+
+define(
+    "logaddexp(Tensor self, Tensor other) -> Tensor",
+    doc="The logarithm of e to the self plus e to the other.",
+    run=elementwise(_logaddexp, "logaddexp_cpu", "fc"),
+    grads={
+        "self": lambda grad, self, other: grad / conj(1 + (other - self).exp()),
+        "other": lambda grad, self, other: grad / conj(1 + (self - other).exp()),
+    },
+    samples=[((3, 4), (4,))],
+)
+
+define(
+    "logaddexp2(Tensor self, Tensor other) -> Tensor",
+    doc="The logarithm to base 2 of 2 to the self plus 2 to the other.",
+    run=elementwise(np.logaddexp2, "logaddexp2_cpu", "f"),
+    grads={
+        "self": lambda grad, self, other: grad / (1 + (other - self).exp2()),
+        "other": lambda grad, self, other: grad / (1 + (self - other).exp2()),
+    },
+    samples=[((3, 4), (4,))],
+)
+
+
+def _xlogy(a: Any, b: Any) -> Any:
+    product = np.multiply(a, np.log(b))
+    return np.where(np.isnan(b), b, np.where(np.equal(a, 0), np.asarray(product).dtype.type(0), product))
+
+
+_xlogy_run = elementwise(_xlogy, "xlogy_cpu", "bif", to_float=True)
+_SELF_TENSOR = lambda grad, self, other: xlogy(grad, other).masked_fill((self == 0.0).logical_and(other <= 0.0), 0.0)  # noqa: E731
+
+
+def xlogy(a: Any, b: Any) -> Tensor:
+    """``a * log(b)``, 0 where a is 0."""
+    overload = ("" if isinstance(a, Tensor) else "left") or ("" if isinstance(b, Tensor) else "right")
+    return _XLOGY[overload].call(a, b)  # type: ignore[no-any-return]
+
+
+_XLOGY = {
+    "": define(
+        "xlogy.Tensor(Tensor self, Tensor other) -> Tensor",
+        doc="self times the logarithm of other, 0 where self is 0.",
+        run=_xlogy_run,
+        node="XlogyBackward0",
+        grads={"self": _SELF_TENSOR, "other": lambda grad, self, other: grad * self / other},
+        inplace=True,
+    ),
+    "left": define(
+        "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor",
+        doc="A number times the logarithm of other.",
+        run=_xlogy_run,
+        node="XlogyBackward1",
+        grads={"other": lambda grad, self, other: grad * self / other},
+        method=False,
+    ),
+    "right": define(
+        "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor",
+        doc="self times the logarithm of a number, 0 where self is 0.",
+        run=_xlogy_run,
+        node="XlogyBackward2",
+        grads={
+            "self": lambda grad, self, other: (
+                xlogy(grad, other) if other > 0 else xlogy(grad, other).masked_fill(self == 0.0, 0.0)
+            )
+        },
+        inplace=True,
+    ),
+}
+
+
+def _copysign_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    ratio = (result / self).masked_fill(self == 0, 0)
+    return grad * ratio  # type: ignore[no-any-return]
+
+
+_copysign_run = elementwise(np.copysign, "copysign_cpu", "bif", to_float=True)
+define(
+    "copysign.Tensor(Tensor self, Tensor other) -> Tensor",
+    doc="The size of self with the sign of other.",
+    run=_copysign_run,
+    node="CopysignBackward0",
+    grads={"self": _copysign_grad, "other": lambda grad: grad.new_zeros(grad.shape)},
+    samples=[((3, 4), (4,))],
+    inplace=True,
+)
+define(
+    "copysign.Scalar(Tensor self, Scalar other) -> Tensor",
+    doc="The size of self with the sign of a number.",
+    run=_copysign_run,
+    node="CopysignBackward1",
+    grads={"self": _copysign_grad},
+    samples=[((3, 4), -1.0)],
+    inplace=True,
+)
+
+
+def _nextafter(a: Any, b: Any) -> Any:
+    if np.asarray(a).dtype.itemsize == 2 and np.asarray(a).dtype.kind != "f":
+        import ml_dtypes  # bfloat16 has its own ufunc there
+
+        return np.nextafter(a, np.asarray(b, ml_dtypes.bfloat16))
+    return np.nextafter(a, b)
+
+
+define(
+    "nextafter(Tensor self, Tensor other) -> Tensor",
+    doc="The next representable number towards other.",
+    run=elementwise(_nextafter, "nextafter_cpu", "f", through=False),
+    grads={
+        "self": lambda grad, self, other: where.call(self != other, grad, 0),
+        "other": lambda grad: grad.new_zeros(grad.shape),
+    },
+    inplace=True,
+)
+
+
+def _refused(name: str) -> Any:
+    raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+
+def _heaviside(self: Tensor, values: Tensor) -> Tensor:
+    if self.dtype.is_complex or values.dtype.is_complex:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if self.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return _heaviside_kernel(self, values)
+
+
+_heaviside_kernel = pointwise(
+    lambda a, b: np.where(np.equal(a, 0), b, np.greater(a, 0).astype(np.asarray(a).dtype))
+)
+
+define(
+    "heaviside(Tensor self, Tensor values) -> Tensor",
+    doc="0 below zero, 1 above, values at zero.",
+    run=_heaviside,
+    node="NotImplemented",
+    grads={"self,values": lambda grads: _refused("heaviside")},
+    inplace=True,
+)
+
+
+def _ldexp(a: Any, b: Any) -> Any:
+    return np.multiply(a, np.exp2(b) if np.asarray(b).dtype.kind != "c" else np.power(2, b))
+
+
+define(
+    "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
+    doc="self times 2 to the power of other.",
+    run=elementwise(_ldexp, "ldexp", to_float=True),
+    node="LdexpBackward0",
+    grads={
+        "self": lambda grad, other: grad * conj(_two_to(other)),
+        "other": lambda grad, result: grad * conj(result) * LN2,
+    },
+    samples=[((3, 4), (4,))],
+    inplace=True,
+)
+
+
+def _two_to(exponent: Tensor) -> Tensor:
+    from stridescope.engine.ops.powers import pow_base
+
+    return pow_base.call(2.0, exponent)  # type: ignore[no-any-return]

@@ -1,0 +1,142 @@
+"""Powers: pow in all its forms, and float_power."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.elementwise import elementwise
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.promote import result_type
+from stridescope.engine.dtype import INTEGER, complex128, float64
+from stridescope.engine.ops.arithmetic import conj, real_if
+from stridescope.engine.tensor import Tensor
+
+
+def _pow(a: Any, b: Any) -> Any:
+    if np.asarray(a).dtype.kind in "iu":
+        return _int_pow(a, b)
+    return np.power(a, b)
+
+
+def _int_pow(a: Any, b: Any) -> Any:
+    """Integer powers wrap around; a negative exponent gives 0, except for 1 and -1."""
+    if not np.any(np.less(b, 0)):
+        return np.power(a, b)
+    power = np.power(a, np.where(np.less(b, 0), np.asarray(b).dtype.type(0), b))
+    kind = np.asarray(a).dtype.type
+    sign = np.where(np.mod(b, 2) == 0, kind(1), a)
+    small = np.where(np.equal(a, 1), kind(1), np.where(np.equal(a, -1), sign, kind(0)))
+    return np.where(np.less(b, 0), small, power)
+
+
+_run = elementwise(_pow, "pow", "ifc")
+
+
+def _scalar_run(self: Tensor, exponent: Any) -> Tensor:
+    if exponent.__class__ is int and exponent < 0 and self.dtype.category == INTEGER:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    return _run(self, exponent)
+
+
+def _scalar_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
+    if exponent == 0:
+        return grad.new_zeros(grad.shape)
+    power = self if exponent == 2 else self.pow(exponent - 1)
+    return real_if(self.dtype, grad * conj(power * exponent))
+
+
+pow_scalar = define(
+    "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+    doc="Raises each element to a power.",
+    run=_scalar_run,
+    node="PowBackward0",
+    grads={"self": lambda grad, self, exponent: _scalar_grad(grad, self, exponent)},
+    samples=[((3, 4), 2), ((3,), 3.0)],
+    inplace=True,
+)
+
+
+def _exponent_grad(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
+    log = self.log() if isinstance(self, Tensor) else np.log(self)
+    if isinstance(log, Tensor):
+        settled = (self == 0).logical_and(exponent.real >= 0 if exponent.dtype.is_complex else exponent >= 0)
+        return real_if(exponent.dtype, grad * conj((result * log).masked_fill(settled, 0)))
+    slope = result * log.item()
+    if self == 0:
+        slope = slope.masked_fill(exponent.real >= 0 if exponent.dtype.is_complex else exponent >= 0, 0)
+    return real_if(exponent.dtype, grad * conj(slope))
+
+
+pow_tensor = define(
+    "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+    doc="Raises each element to the power that stands in exponent.",
+    run=_run,
+    node="PowBackward1",
+    grads={
+        "self": lambda grad, self, exponent: real_if(
+            self.dtype, grad * conj((exponent * self.pow(exponent - 1)).masked_fill(exponent == 0, 0))
+        ),
+        "exponent": lambda grad, self, exponent, result: _exponent_grad(grad, self, exponent, result),
+    },
+    samples=[((3, 4), (4,))],
+    inplace=True,
+)
+
+pow_base = define(
+    "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+    doc="Raises a number to the power of each element.",
+    run=_run,
+    node="PowBackward2",
+    grads={"exponent": lambda grad, self, exponent, result: _exponent_grad(grad, self, exponent, result)},
+    method=False,
+)
+
+
+def _wide(*operands: Any) -> Any:
+    kind = complex128 if result_type(*operands).is_complex else float64
+    return [o.to(kind) if isinstance(o, Tensor) else complex(o) if kind is complex128 else float(o) for o in operands]
+
+
+for _overload, _arguments in (
+    ("Tensor_Tensor", "Tensor self, Tensor exponent"),
+    ("Scalar", "Scalar self, Tensor exponent"),
+    ("Tensor_Scalar", "Tensor self, Scalar exponent"),
+):
+    define(
+        f"float_power.{_overload}({_arguments}) -> Tensor",
+        doc="A power, computed in double precision.",
+        composite=lambda self, exponent: (
+            (lambda base, power: base.pow(power) if isinstance(base, Tensor) else pow_base.call(base, power))(
+                *_wide(self, exponent)
+            )
+        ),
+        samples=[],
+        method=_overload != "Scalar",
+    )
+
+
+def _float_power_inplace(self: Tensor, exponent: Any) -> Tensor:
+    wanted = complex128 if result_type(self, exponent).is_complex else float64
+    if self.dtype is not wanted:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {_name(self.dtype)} but the operation's result requires dtype "
+            f"{_name(wanted)}"
+        )
+    return self.pow_(exponent.to(wanted) if isinstance(exponent, Tensor) else exponent)  # type: ignore[no-any-return]
+
+
+def _name(kind: Any) -> str:
+    from stridescope.engine.dtype import scalar_name
+
+    return scalar_name(kind)
+
+
+for _overload, _kind in (("Scalar", "Scalar"), ("Tensor", "Tensor")):
+    define(
+        f"float_power_.{_overload}(Tensor(a!) self, {_kind} exponent) -> Tensor(a!)",
+        doc="A power, computed in double precision and written in place.",
+        composite=_float_power_inplace,
+        function=False,
+    )

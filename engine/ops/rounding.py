@@ -1,0 +1,226 @@
+"""Rounding, signs and the repair of NaN and infinity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.elementwise import Refusal, elementwise
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dtype import bool_
+from stridescope.engine.tensor import Tensor
+
+
+def _zeros(grad: Tensor) -> Tensor:
+    result: Tensor = grad.new_zeros(grad.shape)
+    return result
+
+
+def _unless_whole(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Integers are already rounded."""
+    return lambda a: np.positive(a) if a.dtype.kind in "iu" else function(a)
+
+
+def _step(name: str, function: Callable[..., Any], doc: str, refuse: dict[str, Refusal] | None = None) -> None:
+    define(
+        f"{name}(Tensor self) -> Tensor",
+        doc=doc,
+        run=elementwise(_unless_whole(function), f"{name}_vml_cpu", "if", refuse),
+        grads={"self": _zeros},
+        samples=[((3, 4),)],
+        inplace=True,
+    )
+
+
+for _name, _function, _doc in (
+    ("floor", np.floor, "The largest whole number that is not greater."),
+    ("ceil", np.ceil, "The smallest whole number that is not smaller."),
+    ("trunc", np.trunc, "The whole part: rounds towards zero."),
+):
+    _step(_name, _function, _doc, {"c": (NotImplementedError, f"{_name} is not supported for complex inputs")})
+_step("round", np.rint, "The nearest whole number; halves go to the even one.")
+
+
+def _round_decimals(a: Any, decimals: int) -> Any:
+    if decimals == 0 or a.dtype.kind in "iu":
+        return np.rint(a) if a.dtype.kind not in "iu" else np.positive(a)
+    factor = a.dtype.type(10.0 ** abs(decimals))
+    return np.rint(a * factor) / factor if decimals > 0 else np.rint(a / factor) * factor
+
+
+define(
+    "round.decimals(Tensor self, *, int decimals) -> Tensor",
+    doc="Rounds to a number of decimals.",
+    run=elementwise(_round_decimals, "round_vml_cpu", "if", count=1),
+    node="RoundBackward1",
+    grads={"self": _zeros},
+    inplace=True,
+)
+
+define(
+    "frac(Tensor self) -> Tensor",
+    doc="What trunc cuts off.",
+    run=elementwise(lambda a: a - np.trunc(a), "frac_cpu", "f"),
+    grads={"self": lambda grad: grad},
+    samples=[((3, 4),)],
+    inplace=True,
+)
+
+
+def _sign(a: Any) -> Any:
+    if a.dtype.kind == "b":
+        return np.positive(a.view(np.uint8)).view(np.bool_) if a.flags.c_contiguous else a.copy()
+    if a.dtype.kind in "iu":
+        return np.sign(a)
+    return (a > 0).astype(a.dtype) - (a < 0).astype(a.dtype)  # NaN has sign 0 here
+
+
+define(
+    "sign(Tensor self) -> Tensor",
+    doc="-1, 0 or 1.",
+    run=elementwise(
+        _sign, "sign_cpu", refuse={"c": (NotImplementedError, "Unlike NumPy, torch.sign is not intended to support "
+                                         "complex numbers. Please use torch.sgn instead.")},
+    ),
+    grads={"self": _zeros},
+    samples=[((3, 4),)],
+    inplace=True,
+)  # fmt: skip
+
+
+def _sgn(a: Any) -> Any:
+    if a.dtype.kind != "c":
+        return _sign(a)
+    size = np.abs(a)
+    return np.where(size == 0, a.dtype.type(0), a / np.where(size == 0, size.dtype.type(1), size))
+
+
+def _sgn_grad(self: Tensor, grad: Tensor, result: Tensor) -> Tensor:
+    if not self.dtype.is_complex:
+        return _zeros(grad)
+    size = self.abs()
+    turned = grad / size - (grad / self).real * result
+    return turned.masked_fill(size == 0, 0)  # type: ignore[no-any-return]
+
+
+define(
+    "sgn(Tensor self) -> Tensor",
+    doc="The sign; for complex numbers the direction, a number of size 1.",
+    run=elementwise(_sgn, "sgn_cpu"),
+    grads={"self": lambda grad, self, result: _sgn_grad(self, grad, result)},
+    samples=[((3, 4),)],
+    inplace=True,
+)
+
+
+def _absolute(a: Any) -> Any:
+    return np.abs(a)
+
+
+def _abs_run(self: Tensor) -> Tensor:
+    result = _abs_kernel(self)
+    if not self.dtype.is_complex:
+        return result
+    from stridescope.engine.dispatch.run import cast
+    from stridescope.engine.tensor import fresh
+
+    return fresh(cast(result._array, self.dtype.to_real()), self.dtype.to_real(), self.device)
+
+
+_abs_kernel = elementwise(_absolute, "abs_cpu", "ifc", through=False)
+
+absolute = define(
+    "abs(Tensor self) -> Tensor",
+    doc="The size of each element, without its sign.",
+    run=_abs_run,
+    grads={"self": lambda grad, self: grad * self.sgn()},
+    samples=[((3, 4),)],
+)
+
+
+def _abs_inplace(self: Tensor) -> Tensor:
+    if self.dtype.is_complex:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    self._array[...] = _abs_kernel(self)._array
+    return self
+
+
+define(
+    "abs_(Tensor(a!) self) -> Tensor(a!)",
+    doc="The size of each element, written in place.",
+    run=_abs_inplace,
+    node="AbsBackward0",
+    grads={"self": lambda grad, self: grad * self.sgn()},
+)
+
+
+def _nan_to_num(a: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
+    if a.dtype.kind in "iub":
+        return np.positive(a) if a.dtype.kind != "b" else a.copy()
+    if a.dtype.kind == "c":
+        parts = [_nan_to_num(part, nan, posinf, neginf) for part in (a.real, a.imag)]
+        return (parts[0] + 1j * parts[1]).astype(a.dtype)
+    limits = _limits(a.dtype)
+    low = limits[0] if neginf is None else neginf
+    high = limits[1] if posinf is None else posinf
+    kind = a.dtype.type
+    cleaned = np.where(np.isnan(a), kind(nan or 0.0), a)
+    return np.where(cleaned == np.inf, kind(high), np.where(cleaned == -np.inf, kind(low), cleaned))
+
+
+def _limits(kind: Any) -> tuple[Any, Any]:
+    import ml_dtypes
+
+    info = ml_dtypes.finfo(kind)
+    return info.min, info.max
+
+
+define(
+    "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+    doc="Replaces NaN by 0 and infinities by the largest finite numbers, or by numbers of your own.",
+    run=elementwise(_nan_to_num, "nan_to_num", through=False, count=1),
+    grads={"self": lambda grad, self: grad * self.isfinite()},
+    samples=[((3, 4),)],
+    inplace=True,
+)
+
+define(
+    "signbit(Tensor self) -> Tensor",
+    doc="Whether the sign bit is set; -0.0 has it.",
+    run=elementwise(
+        lambda a: np.zeros(a.shape, bool) if a.dtype.kind in "ub" else a < 0 if a.dtype.kind == "i" else np.signbit(a),
+        "signbit_cpu",
+        refuse={"c": (NotImplementedError, "signbit is not implemented for complex tensors.")},
+        gives=bool_,
+        through=False,
+    ),
+    samples=[((3, 4),)],
+)
+
+
+def _check(name: str, function: Callable[..., Any], doc: str, refuse: dict[str, Refusal] | None = None) -> None:
+    define(
+        f"{name}(Tensor self) -> Tensor",
+        doc=doc,
+        run=elementwise(function, name, refuse=refuse, gives=bool_, through=False),
+        samples=[((3, 4),)],
+    )
+
+
+def _only_float(test: Callable[..., Any], otherwise: bool = False) -> Callable[..., Any]:
+    """A test that needs floating point; whole numbers have one answer."""
+    return lambda a: np.full(a.shape, otherwise) if a.dtype.kind in "iub" else test(a)
+
+
+_check("isnan", _only_float(np.isnan), "Whether the element is not a number.")
+_check("isinf", _only_float(np.isinf), "Whether the element is infinite.")
+_check("isfinite", _only_float(np.isfinite, True), "Whether the element is neither NaN nor infinite.")
+_check("isreal", lambda a: a.imag == 0 if a.dtype.kind == "c" else np.ones(a.shape, bool), "Whether the imaginary "
+       "part is zero.")  # fmt: skip
+_check("isposinf", _only_float(lambda a: a == np.inf), "Whether the element is plus infinity.",
+       {"c": (RuntimeError, "isposinf does not support complex inputs.")})  # fmt: skip
+_check("isneginf", _only_float(lambda a: a == -np.inf), "Whether the element is minus infinity.",
+       {"c": (RuntimeError, "isneginf does not support complex inputs.")})  # fmt: skip
+

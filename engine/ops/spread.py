@@ -1,0 +1,137 @@
+"""Variance and standard deviation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dtype import INTEGER
+from stridescope.engine.ops.reduce import added, axes, count_of, restored, unreduced, wrapped
+from stridescope.engine.storage import Array
+from stridescope.engine.tensor import Tensor
+from stridescope.engine.warn import internal, warn
+
+FREEDOM = (
+    "{}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+    "divided by output numel)."
+)
+
+
+def _moments(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> tuple[Array, Array]:
+    """The variance and the mean, computed in double precision as PyTorch's Welford sums are."""
+    if self.dtype.category <= INTEGER:
+        who = name if name.endswith("_mean") else "std and var"
+        raise RuntimeError(f"{who} only support floating point and complex dtypes")
+    array = resolved(self)
+    wide = array.astype(np.complex128 if self.dtype.is_complex else np.float64)
+    over = axes(dim, array.ndim)
+    count = count_of(array.shape, over)
+    mean = added(wide, over, True) / count
+    offset = wide - mean
+    total = added((offset * offset.conj()).real, over, keepdim)
+    freedom = count - (1 if correction is None else correction)
+    if freedom <= 0:
+        warn(internal(FREEDOM.format(name), "aten/src/ATen/native/ReduceOps.cpp:1861"))
+    variance = total / freedom if freedom > 0 else np.where(total > 0, np.inf, np.nan)
+    return np.asarray(variance), mean if keepdim else mean.reshape(total.shape)
+
+
+def _var(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    return _real(_moments("var", self, dim, correction, keepdim)[0], self)
+
+
+def _std(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    return _real(np.sqrt(_moments("std", self, dim, correction, keepdim)[0]), self)
+
+
+def _var_mean(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> tuple[Tensor, Tensor]:
+    variance, mean = _moments("var_mean", self, dim, correction, keepdim)
+    return _real(variance, self), wrapped(mean, self.dtype, self)
+
+
+def _std_mean(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> tuple[Tensor, Tensor]:
+    variance, mean = _moments("std_mean", self, dim, correction, keepdim)
+    return _real(np.sqrt(variance), self), wrapped(mean, self.dtype, self)
+
+
+def _real(array: Array, self: Tensor) -> Tensor:
+    return wrapped(np.asarray(array), self.dtype.to_real(), self)
+
+
+def _var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    freedom = count_of(self.shape, dim) - (1 if correction is None else correction)
+    if freedom <= 0:
+        return grad.new_full((), float("nan")) * self  # type: ignore[no-any-return]
+    scale = 2.0 / freedom
+    grad = unreduced(grad, self.shape, dim, keepdim)
+    return (scale * grad) * (self - self.mean(axes(dim, self._array.ndim), True))  # type: ignore[no-any-return]
+
+
+def _std_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    slope = (grad / (result * 2)).masked_fill(result == 0, 0)
+    return _var_grad(slope, self, dim, correction, keepdim)
+
+
+def _mean_grad(grad: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    return restored(grad, self.shape, dim, keepdim) / count_of(self.shape, dim)  # type: ignore[no-any-return]
+
+
+def _pair_grad(spread: Tensor | None, average: Tensor | None) -> Tensor | None:
+    if spread is None or average is None:
+        return average if spread is None else spread
+    result: Tensor = spread + average
+    return result
+
+
+def _var_mean_grad(grads: Any, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor | None:
+    return _pair_grad(
+        None if grads[0] is None else _var_grad(grads[0], self, dim, correction, keepdim),
+        None if grads[1] is None else _mean_grad(grads[1], self, dim, keepdim),
+    )
+
+
+def _std_mean_grad(
+    grads: Any, self: Tensor, result0: Tensor, dim: Any, correction: Any, keepdim: bool
+) -> Tensor | None:
+    return _pair_grad(
+        None if grads[0] is None else _std_grad(grads[0], self, result0, dim, correction, keepdim),
+        None if grads[1] is None else _mean_grad(grads[1], self, dim, keepdim),
+    )
+
+
+def _family(name: str, run: Callable[..., Any], grad: Callable[..., Any], doc: str) -> None:
+    """The three public forms; two of them only translate ``unbiased`` into ``correction``."""
+    results = "(Tensor, Tensor)" if name.endswith("_mean") else "Tensor"
+    method = not name.endswith("_mean")
+    define(
+        f"{name}(Tensor self, bool unbiased=True) -> {results}",
+        doc=doc,
+        composite=lambda self, unbiased=True: whole.call(self, None, int(unbiased), False),
+        method=method,
+        samples=[((3, 4),)],
+    )
+    define(
+        f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> {results}",
+        doc=doc,
+        composite=lambda self, dim, unbiased=True, keepdim=False: whole.call(self, dim, int(unbiased), keepdim),
+        method=method,
+        samples=[((3, 4), (1,))],
+    )
+    whole = define(
+        f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
+        f"-> {results}",
+        doc=doc,
+        run=run,
+        grads={"self": grad},
+        method=method,
+    )
+
+
+_family("var", _var, _var_grad, "The variance: the average squared distance from the mean.")
+_family("std", _std, _std_grad, "The standard deviation: the square root of the variance.")
+_family("var_mean", _var_mean, _var_mean_grad, "The variance and the mean.")
+_family("std_mean", _std_mean, _std_mean_grad, "The standard deviation and the mean.")
