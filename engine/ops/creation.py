@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.device import CPU, device
+from stridescope.engine.devices.registry import device_at
+from stridescope.engine.devices.streams import current_device_index, current_stream
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dtype import BOOL, INTEGER, default_float, dtype, int64, of_number
 from stridescope.engine.layout import dense_strides_like
@@ -25,22 +27,13 @@ def place_of(on: device | None) -> device:
     """The device of a factory's ``device=``; ``cuda`` without an index is the current one."""
     if on is None:
         return DefaultDevice.device
-    return device("cuda", CurrentCuda.index()) if on.type == "cuda" and on.index is None else on
+    return device("cuda", current_device_index()) if on.type == "cuda" and on.index is None else on
 
 
 class DefaultDevice:
     """What ``torch.set_default_device`` changes."""
 
     device: device = CPU
-
-
-class CurrentCuda:
-    """The index of the current ``cuda`` device; the cuda layer installs its own."""
-
-    @staticmethod
-    def index() -> int:
-        """The current index."""
-        return 0
 
 
 def made(array: Array, kind: dtype, on: device | None, requires_grad: bool | None) -> Tensor:
@@ -59,8 +52,17 @@ def checked(size: Sequence[int]) -> tuple[int, ...]:
     return tuple(size)
 
 
+def _check_room(nbytes: int, on: device) -> None:
+    """Let a cuda device refuse what it can never hold, before the host makes the values."""
+    if on.type == "cuda":
+        gpu = device_at(on.index or 0)
+        if nbytes > gpu.properties.total_memory:
+            gpu.allocator.malloc(nbytes, current_stream(gpu.index))
+
+
 def _filled(size: Sequence[int], value: Any, kind: dtype | None, on: device | None, grad: bool | None) -> Tensor:
     kind = kind or default_float()
+    _check_room(math.prod(checked(size)) * kind.itemsize, place_of(on))
     array = np.zeros(checked(size), kind.np) if value == 0 else np.full(checked(size), value, kind.np)
     return made(array, kind, on, grad)
 
