@@ -167,7 +167,7 @@ def _demo(options: argparse.Namespace) -> int:
 def _run_to_end(application: QApplication, window: MainWindow) -> None:
     from PySide6.QtCore import QEventLoop
 
-    window.run_to_end()
+    window.stepping.run_to_end()
     while window.session.live:
         application.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
 

@@ -29,15 +29,13 @@ from stridescope.app.panels import BY_ID as PANELS_BY_ID
 from stridescope.app.panels.editor_model import EditorPicture, file_name
 from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.session import EMPTY, REPLAY, RUNNING, STARTING, WAITING, Session
+from stridescope.app.stepping import Stepping
 from stridescope.app.text import LANGUAGES, tr
 from stridescope.app.toolbar import Toolbar
 from stridescope.app.welcome import Welcome, remember_file
 from stridescope.app.workbench import Workbench
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
-
-SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of stops
-PLAY_MS = 420  # one stop at speed 1×
 
 
 class MainWindow(QMainWindow):
@@ -46,25 +44,26 @@ class MainWindow(QMainWindow):
     A window that does not ``remember`` leaves no trace: it is there for one picture.
     """
 
+    session: Session
+    time: Cursor
+    stepping: Stepping
+
     def __init__(self, *, remember: bool = True) -> None:
         super().__init__()
         self._remember = remember
-        self.session, self.cursor = Session(self), Cursor()
-        self.grain = "op"
-        self.speed = 2
+        self.session, self.time = Session(self), Cursor()
+        self.stepping = Stepping(self.session, self.time, self)
         self.actions_by_id = {row.id: self._action(row) for row in rows.ACTIONS}
         self.actions_by_id["menu"] = QAction(tr("Menu"), self, toolTip=tr("All menus"))
         self.actions_by_id["menu"].triggered.connect(self._pop_menu)
         self.toolbar, self.banner = Toolbar(self.actions_by_id), Banner()
         self.welcome, self.workbench = Welcome(), Workbench()
         self.menu = self._menu()
-        self._play = QTimer(self, interval=PLAY_MS)
-        self._play.timeout.connect(self._play_on)
         self._due = QTimer(self, singleShot=True, interval=0)
         self._due.timeout.connect(self.refresh)
         self._arrange()
         self._connect()
-        self.set_grain("op")
+        self._show_pace()
         self.set_theme(themes.active().name)
         self._follow_status()
 
@@ -111,7 +110,7 @@ class MainWindow(QMainWindow):
             self.workbench.restore_layout([str(state) for state in layout])
 
     def _connect(self) -> None:
-        session, cursor, bench = self.session, self.cursor, self.workbench
+        session, cursor, bench = self.session, self.time, self.workbench
         session.changed.connect(self._follow_status)
         session.grown.connect(self._grow)
         session.failed.connect(lambda text: self.banner.say(text, failure=True))
@@ -124,13 +123,14 @@ class MainWindow(QMainWindow):
         bench.panels["editor"].document().modificationChanged.connect(lambda _changed: self._due.start())
         bench.pointed.connect(cursor.hover)
         bench.picked.connect(self._pick)
-        bench.scrubbed.connect(self._scrub_to)
+        bench.scrubbed.connect(self.stepping.near)
         bench.visited.connect(cursor.look)
         cursor.moved.connect(self._due.start)
         cursor.selected.connect(self._due.start)
         self.welcome.chosen.connect(self.open)
         self.welcome.asked.connect(self.ask_open)
-        self.toolbar.speed.clicked.connect(lambda: self.change_speed(1))
+        self.toolbar.speed.clicked.connect(lambda: self.stepping.change_speed(1))
+        self.stepping.changed.connect(self._show_pace)
 
     # ---- opening and saving ------------------------------------------------------------------------------------
 
@@ -155,21 +155,21 @@ class MainWindow(QMainWindow):
         if step >= steps:
             raise ValueError(f"step {step} is not in the recording, which has steps 0 to {steps - 1}")
         self.open(recording)
-        self.cursor.look(steps - 1 if step < 0 else step)
+        self.time.look(steps - 1 if step < 0 else step)
         if panel:
             self.workbench.show_panel(panel)
         self.refresh()
 
     def _start_over(self) -> None:
         """Look at a new session from its beginning; a recording is shown at its first stop."""
-        self.cursor.reset()
+        self.time.reset()
         self.workbench.panels["timeline"].setFocus()
         if self.session.program is not None:
             self._preview(self.session.program.path)
         recording = self.session.recording
         if recording is not None and self.session.status == REPLAY:
-            self.cursor.advance(recording.steps - 1)
-            self.cursor.look(replay.next_stop(recording, -1, "line", "into") or 0)
+            self.time.advance(recording.steps - 1)
+            self.time.look(replay.next_stop(recording, -1, "line", "into") or 0)
         self._follow_status()
 
     def _preview(self, path: str) -> None:
@@ -239,17 +239,17 @@ class MainWindow(QMainWindow):
     def _grow(self) -> None:
         recording = self.session.recording
         if recording is not None:
-            self.cursor.advance(recording.steps - 1)
+            self.time.advance(recording.steps - 1)
             self._due.start()
 
     def refresh(self) -> None:
         """Show the moment that the cursor looks at."""
         recording = self.session.recording
         self._follow_status()
-        if recording is None or self.cursor.view < 0:
+        if recording is None or self.time.view < 0:
             return
         try:
-            moment = moment_at(recording, self.cursor)
+            moment = moment_at(recording, self.time)
         except RecordingError as error:
             self.banner.say(str(error), failure=True)
             return
@@ -263,7 +263,7 @@ class MainWindow(QMainWindow):
     def _follow_status(self) -> None:
         session = self.session
         self._show_page(self.welcome if session.status == EMPTY else self.workbench)
-        facts = rows.Facts(session.status, self.cursor.view, self.cursor.head)
+        facts = rows.Facts(session.status, self.time.view, self.time.head)
         for row in rows.ACTIONS:
             self.actions_by_id[row.id].setEnabled(row.enabled(facts))
         name = file_name(session.script)
@@ -283,138 +283,36 @@ class MainWindow(QMainWindow):
 
     def _show_chips(self) -> None:
         bar, recording = self.toolbar, self.session.recording
-        bar.speed.show_words(tr("speed"), f"{SPEEDS[self.speed]:g}×")
         device = str(recording.meta.get("device", "")) if recording else ""
         bar.device.show_words(tr("device"), device or "cpu")
-        words = tr("step {step} / {steps}", step=self.cursor.view + 1, steps=self.cursor.head + 1)
+        words = tr("step {step} / {steps}", step=self.time.view + 1, steps=self.time.head + 1)
         quiet = {STARTING: tr("starting"), WAITING: tr("recording"), RUNNING: tr("running"), REPLAY: tr("replay")}
         dot = "err" if self.session.live else ""
         bar.step.show_words(quiet.get(self.session.status, tr("ended")), words, dot)
         bar.step.setVisible(self.session.status != EMPTY)
 
+    def _show_pace(self) -> None:
+        """Show what a step is and how fast the recording plays."""
+        self.toolbar.speed.show_words(tr("speed"), f"{self.stepping.speed:g}×")
+        for grain in replay.GRAINS:
+            self.actions_by_id[f"grain_{grain}"].setChecked(grain == self.stepping.grain)
+
     def _ask_input(self) -> None:
         self.workbench.show_panel("output")
         self.workbench.panels["output"].ask(True)
 
-    # ---- time --------------------------------------------------------------------------------------------------
-
-    def forward(self, mode: str) -> None:
-        """Go to the next stop: in the recording while it reaches that far, else with the worker."""
-        recording = self.session.recording
-        if recording is None:
-            return
-        found = replay.next_stop(recording, self.cursor.view, self.grain, mode)
-        if found is not None:
-            self.cursor.look(found)
-        elif not self.cursor.live:
-            self.cursor.look(self.cursor.head)
-        else:
-            self.session.step(self.grain, mode)
-
-    def backward(self, mode: str) -> None:
-        """Go to the stop before; nothing is run again."""
-        recording = self.session.recording
-        if recording is not None:
-            found = replay.previous_stop(recording, self.cursor.view, self.grain, mode)
-            self.cursor.look(0 if found is None else found)
-
-    def scrub(self, stops: int) -> None:
-        """Move by stops, as far as it is recorded."""
-        recording = self.session.recording
-        find = replay.next_stop if stops > 0 else replay.previous_stop
-        step = self.cursor.view
-        for _ in range(abs(stops) if recording is not None else 0):
-            assert recording is not None
-            found = find(recording, step, self.grain, "into")
-            if found is None:
-                step = self.cursor.head if stops > 0 else 0
-                break
-            step = found
-        self.cursor.look(step)
-
-    def _scrub_to(self, step: int) -> None:
-        recording = self.session.recording
-        if recording is not None:
-            self.cursor.look(replay.nearest_stop(recording, step, self.grain))
-
-    def run(self) -> None:
-        """Run to a breakpoint or the end: in the recording first, else with the worker."""
-        recording = self.session.recording
-        if recording is None:
-            return
-        if self.cursor.live:
-            self.session.run()
-            return
-        self.cursor.look(self._recorded_breakpoint() or self.cursor.head)
-
-    def run_to_end(self) -> None:
-        """Run to the end as soon as the worker waits; breakpoints are passed."""
-        if self.session.status == WAITING:
-            self.session.run()
-        if self.session.live:
-            self.session.changed.connect(self._run_on, Qt.ConnectionType.UniqueConnection)
-
-    def _run_on(self) -> None:
-        if self.session.status == WAITING:
-            self.session.run()
-
-    def _recorded_breakpoint(self) -> int | None:
-        """Return the next recorded step at a breakpoint."""
-        recording = self.session.recording
-        assert recording is not None
-        found = [
-            replay.stop_at_line(recording, self.cursor.view, source.id, line)
-            for source in recording.sources.values()
-            for line in self.session.breakpoints.get(source.path, ())
-        ]
-        return min((step for step in found if step is not None), default=None)
+    # ---- marks and selection ----------------------------------------------------------------------------------
 
     def run_to_caret(self) -> None:
-        """Run until the line of the text cursor is reached: in the recording where it holds it."""
-        recording, editor = self.session.recording, self.workbench.panels["editor"]
-        if recording is None or editor.picture is None:
-            return
-        found = replay.stop_at_line(recording, self.cursor.view, editor.picture.source, editor.caret_line())
-        if found is not None:
-            self.cursor.look(found)
-        elif self.cursor.live:
-            self.session.run_to(editor.picture.path, editor.caret_line())
-        else:
-            self.cursor.look(self.cursor.head)
+        """Run until the line of the text cursor is reached."""
+        editor = self.workbench.panels["editor"]
+        if editor.picture is not None:
+            self.stepping.run_to(editor.picture.source, editor.picture.path, editor.caret_line())
 
     def toggle_breakpoint(self) -> None:
         """Set or remove a breakpoint on the line of the text cursor."""
         editor = self.workbench.panels["editor"]
         editor.toggle_breakpoint(editor.caret_line())
-
-    def set_grain(self, grain: str) -> None:
-        """Choose what a step is."""
-        self.grain = grain
-        for name in replay.GRAINS:
-            self.actions_by_id[f"grain_{name}"].setChecked(name == grain)
-
-    def toggle_play(self) -> None:
-        """Play from here, or hold."""
-        if self._play.isActive():
-            self._play.stop()
-        else:
-            if self.cursor.live and not self.session.live:
-                self.cursor.look(0)
-            self._play.start(round(PLAY_MS / SPEEDS[self.speed]))
-
-    def _play_on(self) -> None:
-        if self.session.status == RUNNING:
-            return
-        if not rows.BY_ID["step"].enabled(rows.Facts(self.session.status, self.cursor.view, self.cursor.head)):
-            self._play.stop()
-            return
-        self.forward("into")
-
-    def change_speed(self, by: int) -> None:
-        """Play faster or slower."""
-        self.speed = (self.speed + by) % len(SPEEDS)
-        self._play.setInterval(round(PLAY_MS / SPEEDS[self.speed]))
-        self._show_chips()
 
     def bookmark(self) -> None:
         """Put a named flag at this step."""
@@ -430,16 +328,14 @@ class MainWindow(QMainWindow):
         recording = self.session.recording
         try:
             if recording is not None:
-                recording.add_mark(self.cursor.view, "chapter", {"name": name})
+                recording.add_mark(self.time.view, "chapter", {"name": name})
         except RecordingError as error:
             self.banner.say(str(error), failure=True)
         self._due.start()
 
-    # ---- selection ---------------------------------------------------------------------------------------------
-
     def _pick(self, selection: Selection) -> None:
-        self.cursor.hovered = NOTHING
-        self.cursor.select(selection)
+        self.time.hovered = NOTHING
+        self.time.select(selection)
 
     def unselect(self) -> None:
         """Let go of what is pinned."""

@@ -30,7 +30,8 @@ def op_before(recording: Recording, step: int) -> OpBegan | None:
         at = int(np.searchsorted(ops, step, side="right")) - 1
         event = recording.event(int(ops[at])) if at >= 0 else None
         memory[key] = event if isinstance(event, OpBegan) else None
-    return memory[key]
+    found: OpBegan | None = memory[key]
+    return found
 
 
 def expression_of(recording: Recording, tensor: TensorState) -> str:

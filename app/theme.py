@@ -52,9 +52,8 @@ class Theme:
         """Return ``share`` of ``color`` laid over a token."""
         top = self.color(color) if isinstance(color, str) else color
         base = self.color(over)
-        return QColor.fromRgbF(
-            *(share * a + (1 - share) * b for a, b in zip(top.getRgbF()[:3], base.getRgbF()[:3], strict=True))
-        )
+        pairs = ((top.red(), base.red()), (top.green(), base.green()), (top.blue(), base.blue()))
+        return QColor(*(round(share * a + (1 - share) * b) for a, b in pairs))
 
 
 DARK = Theme(
@@ -78,20 +77,24 @@ def system_theme() -> Theme:
 
 def palette(theme: Theme) -> QPalette:
     """Return the palette with which Fusion draws the parts that we do not paint."""
-    roles = {
-        QPalette.ColorRole.Window: "panel", QPalette.ColorRole.Base: "panel",
-        QPalette.ColorRole.AlternateBase: "panel2", QPalette.ColorRole.Button: "panel2", QPalette.ColorRole.ToolTipBase: "panel2", QPalette.ColorRole.Mid: "line",
-        QPalette.ColorRole.Light: "line", QPalette.ColorRole.Midlight: "line", QPalette.ColorRole.Dark: "bg",
-        QPalette.ColorRole.Shadow: "bg", QPalette.ColorRole.WindowText: "text", QPalette.ColorRole.Text: "text",
-        QPalette.ColorRole.ButtonText: "text", QPalette.ColorRole.ToolTipText: "text", QPalette.ColorRole.Link: "fwd",
-        QPalette.ColorRole.PlaceholderText: "faint", QPalette.ColorRole.Highlight: "now",
-        QPalette.ColorRole.HighlightedText: "on_now", QPalette.ColorRole.Accent: "now",
-    }  # fmt: skip
+    role = QPalette.ColorRole
+    tokens = {
+        "panel": (role.Window, role.Base),
+        "panel2": (role.AlternateBase, role.Button, role.ToolTipBase),
+        "line": (role.Mid, role.Light, role.Midlight),
+        "bg": (role.Dark, role.Shadow),
+        "text": (role.WindowText, role.Text, role.ButtonText, role.ToolTipText),
+        "fwd": (role.Link,),
+        "faint": (role.PlaceholderText,),
+        "now": (role.Highlight, role.Accent),
+        "on_now": (role.HighlightedText,),
+    }
     result = QPalette()
-    for role, token in roles.items():
-        result.setColor(role, theme.color(token))
-    for role in (QPalette.ColorRole.WindowText, QPalette.ColorRole.Text, QPalette.ColorRole.ButtonText):
-        result.setColor(QPalette.ColorGroup.Disabled, role, theme.color("faint"))
+    for token, roles in tokens.items():
+        for each in roles:
+            result.setColor(each, theme.color(token))
+    for each in (role.WindowText, role.Text, role.ButtonText):
+        result.setColor(QPalette.ColorGroup.Disabled, each, theme.color("faint"))
     return result
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -10,18 +11,16 @@ import numpy as np
 _ABBREVIATIONS = {
     "float": "f", "bfloat": "bf", "int": "i", "uint": "u", "complex": "c",
 }  # fmt: skip
-_SPECIAL = {"bool": np.dtype(np.bool_), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
+_SPECIAL: dict[str, np.dtype[Any]] = {"bool": np.dtype(np.bool_), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
 
 
-def numpy_dtype(name: str) -> np.dtype:
+def numpy_dtype(name: str) -> np.dtype[Any]:
     """Return the NumPy dtype that carries PyTorch's dtype ``name``, with or without its ``torch.``."""
     name = name.removeprefix("torch.")
     if name in _SPECIAL:
         return _SPECIAL[name]
-    try:
-        return np.dtype(name)
-    except TypeError:
-        return np.dtype(getattr(ml_dtypes, name))
+    kind: np.dtype[Any] = np.dtype(getattr(np, name, None) or getattr(ml_dtypes, name))
+    return kind
 
 
 def short_dtype(name: str) -> str:

@@ -98,9 +98,8 @@ def _ramp(theme: Theme, hue: QColor) -> np.ndarray:
     """Return colours by (lit, level) as 0xffRRGGBB."""
     table = np.empty((2, 256), np.uint32)
     for lit, color in enumerate((theme.color("dim"), hue)):
-        ends = np.array(
-            [theme.mix(color, 0.12 + 0.1 * lit).getRgb()[:3], theme.mix(color, 0.45 + 0.5 * lit).getRgb()[:3]]
-        )
+        low, high = theme.mix(color, 0.12 + 0.1 * lit), theme.mix(color, 0.45 + 0.5 * lit)
+        ends = [(c.red(), c.green(), c.blue()) for c in (low, high)]
         mixed = np.linspace(ends[0], ends[1], 256).astype(np.uint32)
         table[lit] = 0xFF000000 | mixed[:, 0] << 16 | mixed[:, 1] << 8 | mixed[:, 2]
     return table

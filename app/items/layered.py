@@ -144,7 +144,9 @@ def _lanes(below: list[list[int]], layers: list[int]) -> np.ndarray:
     for children in below:
         for child in children:
             left[child] += 1
-    lanes, free, used = [-1] * len(below), [], 0
+    lanes = [-1] * len(below)
+    free: list[int] = []
+    used = 0
     for node in sorted(range(len(below)), key=layers.__getitem__):
         done = []
         for child in below[node]:

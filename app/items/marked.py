@@ -29,7 +29,8 @@ class Marked:
         """
         low = edges[:-1].clip(0, self.count)
         high = np.maximum(edges[1:], edges[:-1] + 1).clip(0, self.count)
-        return self._sums[high] > self._sums[low]
+        found: np.ndarray = self._sums[high] > self._sums[low]
+        return found
 
 
 def runs(mask: np.ndarray) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ class Sketch:
 
     def color(self, paint: Paint) -> QColor:
         """Return the colour behind a token."""
-        return self.theme.color(paint) if isinstance(paint, str) else QColor(paint)  # type: ignore[arg-type]
+        return self.theme.color(paint) if isinstance(paint, str) else QColor(paint)
 
     def text(
         self, x: float, y: float, text: str, color: Paint = "text", *, size: float = 12, bold: bool = False,

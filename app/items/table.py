@@ -162,7 +162,7 @@ class _Cell(QStyledItemDelegate):
         self._table = table
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        rect: QRect = option.rect  # type: ignore[attr-defined]
+        rect: QRect = option.rect
         row = self._table.rows.rows[index.row()]
         painter.save()
         sketch = Sketch(painter, themes.active())

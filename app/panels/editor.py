@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextBlockFormat, QTextCursor
@@ -149,8 +150,10 @@ class Editor(QTextEdit):
         """Return where a column lies in the viewport."""
         layout = block.layout()
         line = layout.lineForTextPosition(min(column, len(block.text())))
-        x = line.cursorToX(min(column, len(block.text()))) if line.isValid() else 0.0
-        return (x[0] if isinstance(x, tuple) else x) - self.horizontalScrollBar().value()
+        if not line.isValid():
+            return 0.0
+        found: Any = line.cursorToX(min(column, len(block.text())))  # PySide returns (x, column)
+        return float(found[0] if isinstance(found, tuple) else found) - self.horizontalScrollBar().value()
 
     def _draw_note(self, sketch: Sketch, line: int, note: Note) -> None:
         block = self.document().findBlockByNumber(line - 1)

@@ -95,9 +95,11 @@ class StoragePanel(Canvas):
     def _draw_grid(self, sketch: Sketch, grid: Grid, origin: QPointF, pitch: float) -> None:
         assert self.picture is not None
         values = self.picture.strip.values if grid.storage == self.picture.strip.storage else None
-        inside = values is not None and grid.elements.size and int(grid.elements.max()) < len(values)
+        inside = values is not None and 0 <= int(grid.elements.max(initial=0)) < len(values)
         rows, columns = grid.shape
-        cells = CellMatrix(values[grid.elements] if inside else None, grid.lit, sketch.theme.hue(grid.storage))
+        cells = CellMatrix(
+            values[grid.elements] if values is not None and inside else None, grid.lit, sketch.theme.hue(grid.storage)
+        )
         draw_cells(sketch, origin, pitch, cells, QRectF(self.rect()), grid.shape)
         area = QRectF(origin.x(), origin.y(), columns * pitch, rows * pitch)
         own = grid.tensor == self.selection.tensor

@@ -218,9 +218,21 @@ def _grid(moment: Moment, shown: TensorState, selected: TensorState, index: tupl
         lit = mask[plane.clip(0, max(0, len(mask) - 1))] if len(mask) else np.zeros(plane.shape, bool)
     else:
         lit = np.zeros(plane.shape, bool)
-    cell = ((0, 0, *index)[-2:]) if index is not None else None
+    cell = (0, 0, *index)[-2:] if index is not None else None
     title, facts = _grid_title(moment, shown, lead)
-    return Grid(shown.id, shown.storage, title, facts, shape, step, plane, lit, lead, len(shown.sizes), cell)
+    return Grid(
+        shown.id,
+        shown.storage,
+        title,
+        facts,
+        shape,
+        step,
+        plane,
+        lit,
+        lead,
+        len(shown.sizes),
+        (cell[0], cell[1]) if cell else None,
+    )
 
 
 def _plane(tensor: TensorState, lead: tuple[int, ...]) -> tuple[tuple[int, int], tuple[int, int], np.ndarray]:

@@ -42,7 +42,7 @@ def looking(qtbot: QtBot, window: MainWindow, strides: Recording) -> MainWindow:
 def press(qtbot: QtBot, window: MainWindow, key: Qt.Key, modifier: Qt.KeyboardModifier = Modifier.NoModifier) -> int:
     """Press a key and return the step that we look at then."""
     qtbot.keyClick(window, key, modifier)
-    return window.cursor.view
+    return window.time.view
 
 
 def test_it_opens_with_lessons(window: MainWindow) -> None:
@@ -51,8 +51,8 @@ def test_it_opens_with_lessons(window: MainWindow) -> None:
 
 def test_a_recording_begins_at_its_first_line(looking: MainWindow, strides: Recording) -> None:
     assert looking.workbench.isVisible()
-    assert looking.cursor.view == strides.lines()[0]
-    assert looking.cursor.head == strides.steps - 1
+    assert looking.time.view == strides.lines()[0]
+    assert looking.time.head == strides.steps - 1
 
 
 def test_stepping_keys(qtbot: QtBot, looking: MainWindow, strides: Recording) -> None:
@@ -84,9 +84,9 @@ def test_arrows_scrub(qtbot: QtBot, looking: MainWindow, strides: Recording) -> 
 
 
 def test_every_panel_shows_the_step_we_look_at(qtbot: QtBot, looking: MainWindow, strides: Recording) -> None:
-    looking.cursor.look(int(strides.lines()[-1]))
+    looking.time.look(int(strides.lines()[-1]))
     looking.refresh()
-    looking.cursor.look(int(strides.lines()[2]))
+    looking.time.look(int(strides.lines()[2]))
     looking.refresh()
     panels = looking.workbench.panels
     assert panels["editor"].picture.line == 3
@@ -98,7 +98,7 @@ def test_every_panel_shows_the_step_we_look_at(qtbot: QtBot, looking: MainWindow
 
 
 def test_one_selection_for_all(qtbot: QtBot, looking: MainWindow, strides: Recording) -> None:
-    looking.cursor.look(int(strides.lines()[-1]))
+    looking.time.look(int(strides.lines()[-1]))
     looking.refresh()
     table, panels = looking.workbench.panels["tensors"].table, looking.workbench.panels
     row = next(i for i, shown in enumerate(table.rows.rows) if shown.cells[0] == "c")
@@ -115,12 +115,12 @@ def test_one_selection_for_all(qtbot: QtBot, looking: MainWindow, strides: Recor
     looking.refresh()
     assert panels["storage"].picture.grids[-1].title == "y"
     press(qtbot, looking, Key.Key_Escape)
-    assert not looking.cursor.selection
+    assert not looking.time.selection
 
 
 def test_clicking_a_cell_explains_it(qtbot: QtBot, looking: MainWindow, strides: Recording) -> None:
-    looking.cursor.look(int(strides.ops()[5]))
-    tensor = next(t.id for t in strides.state(looking.cursor.view).tensors.values() if "c" in t.names)
+    looking.time.look(int(strides.ops()[5]))
+    tensor = next(t.id for t in strides.state(looking.time.view).tensors.values() if "c" in t.names)
     looking.workbench.select(Selection(tensor=tensor))
     looking.refresh()
     storage = looking.workbench.panels["storage"]
@@ -136,21 +136,21 @@ def test_dragging_the_timeline_scrubs(qtbot: QtBot, looking: MainWindow, strides
     target = int(strides.ops()[6])
     place = QPoint(int(timeline.axis().x(target)), 40)
     qtbot.mouseClick(timeline, Qt.MouseButton.LeftButton, pos=place)
-    assert looking.cursor.view == target
+    assert looking.time.view == target
 
 
 def test_events_list_goes_there(qtbot: QtBot, looking: MainWindow) -> None:
     looking.workbench.show_panel("events")
     events = looking.workbench.panels["events"]
     events.clicked.emit(events.model().index(33, 0))
-    assert looking.cursor.view == 33
+    assert looking.time.view == 33
 
 
 def test_play_runs_to_the_end(qtbot: QtBot, looking: MainWindow, strides: Recording) -> None:
-    looking.speed = 6
-    looking.toggle_play()
-    qtbot.waitUntil(lambda: looking.cursor.view == strides.steps - 1, timeout=10_000)
-    qtbot.waitUntil(lambda: not looking._play.isActive())
+    looking.stepping.speed = 16.0
+    looking.stepping.toggle_play()
+    qtbot.waitUntil(lambda: looking.time.view == strides.steps - 1, timeout=10_000)
+    qtbot.waitUntil(lambda: not looking.stepping.playing)
 
 
 def test_a_flag_is_kept_in_the_recording(looking: MainWindow, qtbot: QtBot) -> None:
