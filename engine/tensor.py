@@ -212,9 +212,24 @@ def fresh(array: Array, kind: dtype, on: device = CPU) -> Tensor:
     return tensor  # type: ignore[no-any-return]
 
 
+class Scratch:
+    """While one is open, results on ``cuda`` take no block: their values are written into another tensor at once.
+
+    A GPU's kernel writes ``out=`` and in-place results where they belong; here they pass through the host.
+    """
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        Scratch.depth += 1
+
+    def __exit__(self, *failure: object) -> None:
+        Scratch.depth -= 1
+
+
 def place(tensor: Tensor, on: device) -> None:
     """Give a new tensor memory on another device than the CPU; raises OutOfMemoryError when there is none left."""
-    if on.type == "meta":
+    if on.type == "meta" or (on.type == "cuda" and Scratch.depth):
         tensor._storage = Storage(tensor._array, on)
     elif on.type == "cuda":
         tensor._storage = CudaStorage(tensor._array, on)

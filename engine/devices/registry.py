@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 
 from stridescope.engine.devices.allocator_settings import AllocatorSettings
 from stridescope.engine.devices.gpu_models import GIB
@@ -20,6 +21,7 @@ _choice: str | None = None
 _devices: list[SimulatedGPU] | None = None
 _settings: AllocatorSettings | None = None
 _seed: int | None = None
+_watchers: list[Callable[[], None]] = []
 
 
 def parse_size(text: str) -> int:
@@ -64,7 +66,14 @@ def cuda_devices() -> list[SimulatedGPU]:
         _devices = [SimulatedGPU(size, settings=allocator_settings())] if size else []
         if _seed is not None:
             seed_all_devices(_seed)
+        for notify in _watchers if _devices else ():
+            notify()
     return _devices
+
+
+def on_first_use(notify: Callable[[], None]) -> None:
+    """Call back when the devices are made."""
+    _watchers.append(notify)
 
 
 def seed_all_devices(seed: int) -> None:

@@ -12,7 +12,7 @@ from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.run import store
 from stridescope.engine.dtype import can_cast, scalar_name
 from stridescope.engine.layout import contiguous_strides, dense_strides_like
-from stridescope.engine.tensor import Tensor, bump_version, moved
+from stridescope.engine.tensor import Scratch, Tensor, bump_version, moved
 from stridescope.engine.warn import internal, warn
 
 RESIZED = (
@@ -33,7 +33,8 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
     _refuse_gradients(op, values, targets)
     enabled, grad_mode.enabled = grad_mode.enabled, False
     try:
-        result = op.call(*values)
+        with Scratch():
+            result = op.call(*values)
         results: Sequence[Any] = result if isinstance(result, (tuple, list)) else (result,)
         for target, one in zip(targets, results, strict=False):
             written(target, one)

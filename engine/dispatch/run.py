@@ -25,7 +25,7 @@ from stridescope.engine.layout import (
     strides_in_order,
 )
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor, canonical, dense, fresh
+from stridescope.engine.tensor import Scratch, Tensor, canonical, dense, fresh
 
 Run = Callable[..., Any]
 FLOATS = frozenset({float32, float64})
@@ -186,12 +186,13 @@ class Pointwise:
         kind = common(operands, self.to_float)
         arrays = [operand_array(o, kind) for o in operands]
         where = one_device(operands)
-        array = self.compute(arrays, kind, rest)
+        sources = [o._array for o in operands if isinstance(o, Tensor)]
+        array = self.compute(arrays, kind, rest, sources)
         gives = self.gives or kind
         return fresh(array, gives, where)
 
-    def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...]) -> Array:
-        """The result array, in TensorIterator's strides."""
+    def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...], sources: list[Array]) -> Array:
+        """The result array, in the strides that TensorIterator gives it for operands laid out like ``sources``."""
         gives = self.gives or kind
         small = self.through and kind.itemsize == 2 and kind.is_floating_point
         inputs = [a.astype(np.float32) for a in arrays] if small else arrays
@@ -204,7 +205,7 @@ class Pointwise:
             array = cast(array, gives)
         if array.ndim < 2 and array.flags.c_contiguous and array.base is None:
             return canonical(array)
-        return laid_out(array, output_strides(array.shape, arrays))
+        return laid_out(array, output_strides(array.shape, sources))
 
 
 def pointwise(
@@ -288,7 +289,11 @@ class Into:
             if other is not None:
                 self.ufunc(target._array, other, out=target._array)
                 return target
-        store(target, self.run(target, *args))
+        if target.device is CPU:
+            store(target, self.run(target, *args))
+        else:
+            with Scratch():
+                store(target, self.run(target, *args))
         return target
 
     def _like(self, target: Tensor, other: Any) -> Any:
@@ -307,15 +312,15 @@ def into(run: Run) -> Run:
 
 def store(target: Tensor, result: Tensor) -> None:
     """Copy ``result``'s values over ``target``'s."""
-    if not can_cast(result.dtype, target.dtype):
-        raise RuntimeError(
-            f"result type {scalar_name(result.dtype)} can't be cast to the desired output type "
-            f"{scalar_name(target.dtype)}"
-        )
     if result._array.shape != target._array.shape:
         raise RuntimeError(
             f"output with shape {list(target._array.shape)} doesn't match the broadcast shape "
             f"{list(result._array.shape)}"
+        )
+    if not can_cast(result.dtype, target.dtype):
+        raise RuntimeError(
+            f"result type {scalar_name(result.dtype)} can't be cast to the desired output type "
+            f"{scalar_name(target.dtype)}"
         )
     array = result._array
     if target._conj or target._neg:
