@@ -19,8 +19,7 @@ from stridescope.engine.layout import (
     strided,
     wrap_dim,
 )
-from stridescope.engine.ops import storage_objects, to_python
-from stridescope.engine.ops.copying import to
+from stridescope.engine.ops import gpu_memory, old_types, resizing, storage_objects, to_python
 from stridescope.engine.tensor import Size, Tensor, alias, moved
 from stridescope.engine.warn import internal, warn, warn_once
 
@@ -228,7 +227,6 @@ METHODS: dict[str, Any] = {
     "__iter__": _iterate,
     "__contains__": _contains,
     "__dir__": _tensor_dir,
-    "to": to,
     "grad": property(_get_grad, _set_grad, lambda self: _set_grad(self, None)),
     "output_nr": property(lambda self: self._output_nr),
     "retains_grad": property(lambda self: self._retains_grad),
@@ -259,12 +257,13 @@ METHODS: dict[str, Any] = {
     "is_same_size": lambda self, other: self._array.shape == other._array.shape,
     "is_set_to": _is_set_to,
     "is_shared": lambda self: self.device.type == "cuda",
-    "is_pinned": lambda self, device=None: False,
     "is_distributed": lambda self: False,
     "get_device": _get_device,
     "share_memory_": lambda self: self,
-    "pin_memory": lambda self, device=None: self,
+    **gpu_memory.METHODS,
     **leaf.METHODS,
+    **old_types.METHODS,
+    **resizing.METHODS,
     **storage_objects.METHODS,
     **to_python.METHODS,
 }  # fmt: skip

@@ -16,6 +16,8 @@ from stridescope.engine.autograd.modes import (
     set_grad_enabled,
 )
 from stridescope.engine.device import device
+from stridescope.engine.devices.out_of_memory import OutOfMemoryError
+from stridescope.engine.dispatch.launches import watch_devices
 from stridescope.engine.dtype import BY_NAME, dtype
 from stridescope.engine.layout import (
     channels_last,
@@ -26,7 +28,7 @@ from stridescope.engine.layout import (
     preserve_format,
     strided,
 )
-from stridescope.engine.ops import FUNCTIONS
+from stridescope.engine.ops import FUNCTIONS, joining, norms, views_shape
 from stridescope.engine.ops.creation import tensor
 from stridescope.engine.ops.printing import (
     get_printoptions,
@@ -40,7 +42,11 @@ from stridescope.engine.torch import _queries, autograd, storage, version
 from stridescope.engine.torch.numeric_limits import finfo, iinfo
 from stridescope.engine.torch.version import __version__
 
+watch_devices()
 globals().update(FUNCTIONS["torch"])
+globals().update(views_shape.FUNCTIONS)
+globals().update(joining.FUNCTIONS)
+globals().update(norms.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
 globals().update(LEGACY)
 globals().update(BY_NAME)
@@ -65,10 +71,11 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [name for name in globals() if name not in ("annotations", "_queries", "_kind", "importlib", "math")]
+    return [name for name in globals() if name not in ("annotations", "_queries", "_kind", "importlib", "math", "joining", "views_shape")]
 
 
 __all__ = [
+    "OutOfMemoryError",
     "Size", "Tensor", "TypedStorage", "UntypedStorage", "__version__", "autograd", "channels_last", "channels_last_3d",
     "contiguous_format", "device", "dtype", "enable_grad", "finfo", "from_numpy", "get_printoptions", "iinfo",
     "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "layout", "memory_format", "no_grad",
