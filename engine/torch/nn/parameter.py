@@ -1,0 +1,84 @@
+"""``torch.nn.Parameter`` and ``Buffer``: tensors that a Module registers when they are assigned to it."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from stridescope.engine.dispatch.plans import TENSOR_TYPES
+from stridescope.engine.tensor import Tensor, alias
+
+
+def as_type(kind: type[Tensor], data: Tensor) -> Any:
+    """A tensor of another class over the same storage, with no history."""
+    source = alias(data.detach() if data.requires_grad else data)
+    made = object.__new__(kind)
+    for slot in ("_array", "dtype", "_storage", "_version_counter", "_requires_grad", "_node"):
+        setattr(made, slot, getattr(source, slot))
+    made.__dict__.update(source.__dict__)
+    made._base_tensor = None
+    return made
+
+
+class Parameter(Tensor):
+    """A tensor that is a module's parameter; it requires grad unless told otherwise."""
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        """Wrap ``data`` (empty when None); the storage is shared, the history is not."""
+        if data is None:
+            from stridescope.engine import torch
+
+            data = torch.empty(0)
+        made = as_type(cls, data)
+        if requires_grad:
+            made.requires_grad_(True)
+        return made
+
+    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
+        """Nothing is left to do; see ``__new__``."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
+        if id(self) in memo:
+            found: Parameter = memo[id(self)]
+            return found
+        made = type(self)(self.data.clone(), self.requires_grad)
+        memo[id(self)] = made
+        if self.grad is not None:
+            made.grad = copy.deepcopy(self.grad, memo)
+        return made
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + super().__repr__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _rebuilt, (type(self), self.data, self.requires_grad)
+
+
+class Buffer(Tensor):
+    """A tensor that is registered as a buffer when it is assigned to a module."""
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        """Wrap ``data``; ``persistent`` says whether ``state_dict`` has it."""
+        if data is None:
+            from stridescope.engine import torch
+
+            data = torch.empty(0)
+        made = as_type(cls, data)
+        made.persistent = persistent
+        made._is_buffer = True
+        return made
+
+    def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
+        """Nothing is left to do; see ``__new__``."""
+
+
+def _rebuilt(kind: type[Parameter], data: Tensor, requires_grad: bool) -> Parameter:
+    return kind(data, requires_grad)
+
+
+Parameter.__module__ = Buffer.__module__ = "torch.nn.parameter"
+TENSOR_TYPES.add(Parameter)
