@@ -8,8 +8,9 @@ active, the full path announces every stage: bind → keys → promote → view 
 from __future__ import annotations
 
 import functools
+import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,9 @@ import numpy as np
 from stridescope.engine.autograd.edges import gradient_edge
 from stridescope.engine.autograd.history import (
     bind_to_view,
+    check_inference,
     check_inplace,
+    mark_inference,
     mark_view,
     original_for_saving,
     rebase_history,
@@ -107,6 +110,10 @@ _INPLACE = """
 def {name}({signature}):
     return stage_write(op, ({names}), ({wants}) and grad_mode.enabled)
 """
+_COMPOSITE = """
+def {name}({signature}):
+    return function({names})
+"""
 _QUICK_VIEW = """
 def {name}({signature}):
     if self._plain and self._view_info is None:
@@ -126,9 +133,10 @@ def {name}({signature}):
             base = self._base_tensor
             out._base_tensor = self if base is None else base
             self._viewed = True
-            if not grad_mode.enabled or counter.value:
+            tracked = grad_mode.enabled
+            if counter.value or not tracked:
                 mark_view(out, self, False)
-            elif self._requires_grad:
+            if self._requires_grad and tracked:
                 stage_track(op, ({names}), out)
             return out
     return stage_view(op, ({names}))
@@ -144,7 +152,8 @@ def build(op: Op) -> Callable[..., Any]:
     if op.composite is not None:
         return _composite(op)
     template = (_QUICK_VIEW if op.quick else _VIEW) if op.view else _INPLACE if op.schema.writes else _KERNEL
-    if template is _KERNEL and isinstance(op.run, Pointwise) and op.run.ufunc is not None:
+    first_is_tensor = op.schema.arguments[0].is_tensor if op.schema.arguments else False
+    if template is _KERNEL and isinstance(op.run, Pointwise) and op.run.ufunc is not None and first_is_tensor:
         template = _UNARY if op.run.operands(len(op.schema.arguments)) == 1 else _BINARY
     core = _compiled(template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": _stage_of(op)})
     call = _compiled(_TEMPLATE, op, {"core": core, "stage_full": full})
@@ -154,22 +163,34 @@ def build(op: Op) -> Callable[..., Any]:
 
 
 def _composite(op: Op) -> Callable[..., Any]:
+    """Composites get the schema's signature too, so that its defaults need not be said twice."""
     function = op.composite
     assert function is not None
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if journal.full:
-            return full(op, functools.partial(function, **kwargs), args)
-        return function(*args, **kwargs)
-
-    return call
+    named = {p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY}
+    core = _compiled(_COMPOSITE, op, {"function": function}, named)
+    call = _compiled(_TEMPLATE, op, {"core": core, "stage_full": full})
+    call.__doc__ = op.doc
+    return call  # type: ignore[no-any-return]
 
 
-def _compiled(template: str, op: Op, names: dict[str, Any]) -> Any:
+def number_first(op: Op, args: tuple[Any, ...]) -> Any:
+    """Call an op whose first operand is a Python number: the generated callables expect a tensor there."""
+
+    def core(*values: Any) -> Any:
+        if op.run is None:
+            return op.composite(*values)  # type: ignore[misc]
+        out = op.run(*values)
+        if grad_mode.enabled and op.derivative is not None and any_wants(values):
+            track(op, values, out)
+        return out
+
+    return full(op, core, args) if journal.full else core(*args)
+
+
+def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[str] = ()) -> Any:
     schema = op.schema
     symbol = "op_" + re.sub(r"\W", "_", op.qualified)
-    passed = "".join(f"{_safe(a.name)}, " for a in schema.arguments)
+    passed = "".join(f"{f'{a.name}=' if a.name in named else ''}{_safe(a.name)}, " for a in schema.arguments)
     defaults = {f"d_{a.name}": a.default for a in schema.arguments if a.default is not REQUIRED}
     rest = "".join(f" and {_safe(a.name)} == {a.default}" for a in schema.arguments[2:])
     source = template.format(
@@ -216,14 +237,15 @@ def _wants(op: Op) -> str:
     if op.derivative is None:
         return "False"
     by_name = {a.name: a for a in op.schema.arguments}
-    return " or ".join(_want(by_name[name]) for name in op.derivative.inputs)
+    first = op.schema.arguments[0]
+    return " or ".join(_want(by_name[name], first) for name in op.derivative.inputs)
 
 
-def _want(argument: Argument) -> str:
+def _want(argument: Argument, first: Argument) -> str:
     name = _safe(argument.name)
     if argument.listed:
         return f"any_wants({name})"
-    if argument.name == "self":
+    if argument.name == "self" and argument is first:
         return "self._requires_grad"
     return f"(isinstance({name}, Tensor) and {name}._requires_grad)"
 
@@ -318,7 +340,10 @@ def write(op: Op, args: tuple[Any, ...], wanted: bool) -> Tensor:
         original = original_for_saving(node, target)
         node.save_arguments(args if original is None else (original, *args[1:]))
     op.run(*args)  # type: ignore[misc]
-    bump_version(target)
+    if target._inference:
+        check_inference(target)
+    else:
+        bump_version(target)
     if node is not None:
         rebase_history(target, node)
         node.save_results((target,))
@@ -416,18 +441,28 @@ def recorded(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Run a call between OpBegan and OpEnded (or OpFailed)."""
     emit = journal.emit
     if emit is None:
-        return core(*args)
+        return _run_core(op, core, args)
     inputs: list[int] = []
     plain = tuple(_plain(value, inputs) for value in args)
     emit((OpBegan.code, op.name, tuple(inputs), plain, *journal.where()))
     if op.composite is None:
         emit((KeysChosen.code, keys(args)))
     try:
-        out = core(*args)
+        out = _run_core(op, core, args)
     except Exception as error:
         emit((OpFailed.code, op.name, str(error)))
         raise
     emit((OpEnded.code, op.name, _ids(out)))
+    return out
+
+
+def _run_core(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Run the op; in inference mode what it makes are inference tensors."""
+    out = core(*args)
+    if grad_mode.inference and op.run is not None and not op.schema.writes:
+        for made in out if isinstance(out, (tuple, list)) else (out,):
+            if isinstance(made, Tensor) and made._base_tensor is None:
+                mark_inference(made)
     return out
 
 

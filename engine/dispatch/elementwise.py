@@ -39,7 +39,7 @@ class Choosy(Pointwise):
         self.label, self.takes, self.refuse = label, takes, dict(refuse or {})
         self.quick = frozenset(kind for kind in self.quick if LETTERS[kind.category] in takes)
 
-    def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...]) -> Array:
+    def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...], sources: list[Array]) -> Array:
         """The result array; raises when the dtype is not one of those that the kernel takes."""
         letter = LETTERS[kind.category]
         if letter in self.refuse:
@@ -47,7 +47,7 @@ class Choosy(Pointwise):
             raise error(text)
         if letter not in self.takes:
             raise not_implemented(self.label, kind)
-        return super().compute(arrays, kind, rest)
+        return super().compute(arrays, kind, rest, sources)
 
 
 def elementwise(

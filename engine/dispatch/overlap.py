@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from stridescope.engine.layout import is_non_overlapping_and_dense
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.storage import Array
+from stridescope.engine.tensor import Tensor, strided
 
 
 def refuse_internal_overlap(target: Tensor) -> None:
@@ -35,3 +39,19 @@ def refuse_partial_overlap(target: Tensor, source: Tensor) -> None:
             "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
             "memory location. Please clone() the tensor before performing the operation."
         )
+
+
+def refuse_overlap(target: Tensor, operands: Sequence[Any]) -> None:
+    """Both checks, against every tensor among the operands."""
+    refuse_internal_overlap(target)
+    if target._storage is not None:
+        for operand in operands:
+            if isinstance(operand, Tensor):
+                refuse_partial_overlap(target, operand)
+
+
+def writable(tensor: Tensor) -> Array:
+    """The tensor's array for writing; NumPy hands out expanded ones read-only."""
+    if tensor._array.flags.writeable:
+        return tensor._array
+    return strided(tensor.storage_, tensor.layout_, tensor.dtype)

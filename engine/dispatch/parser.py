@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.device import device
+from stridescope.engine.dispatch.call import number_first
 from stridescope.engine.dispatch.op import Op
+from stridescope.engine.dispatch.out_names import shown_out
 from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.dispatch.plans import plan as make_plan
 from stridescope.engine.dispatch.schema import REQUIRED, Argument
@@ -27,8 +29,7 @@ from stridescope.engine.tensor import Tensor
 # python_arg_parser.cpp).
 NUMBERS_AS_TENSORS = frozenset(
     f"{name}{mark}"
-    for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide",
-                 "remainder", "fmod", "bitwise_left_shift", "bitwise_right_shift", "__lshift__", "__rshift__")
+    for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide")
     for mark in ("", "_")
 )  # fmt: skip
 ALIASES = {"dim": "axis", "keepdim": "keepdims", "input": "x", "other": "x2"}
@@ -279,6 +280,8 @@ class Signature:
                 parts.append("*")
             default = "" if argument.default is REQUIRED else f" = {_shown_default(argument.default)}"
             parts.append(f"{expected_name(argument)} {name}{default}")
+        if not self.method and (out := shown_out(self.op.qualified)):
+            parts.extend((out,) if star else ("*", out))
         return f"({', '.join(parts)})"
 
 
@@ -341,6 +344,8 @@ class Function:
                 continue
             if out is not None:
                 return OutWriter.write(signature.op, values, out)
+            if signature.numbers_fit and not isinstance(values[0], Tensor):
+                return number_first(signature.op, tuple(values))
             self._remember(signature, args, kwargs)
             return signature.op.call(*values)
         raise self._error(failures, args, kwargs)

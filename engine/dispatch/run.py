@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.device import CPU, device
+from stridescope.engine.dispatch.overlap import refuse_overlap
 from stridescope.engine.dispatch.promote import common
 from stridescope.engine.dtype import FROM_NUMPY, bool_, can_cast, dtype, float32, float64, int64, scalar_name
 from stridescope.engine.layout import (
@@ -279,7 +280,7 @@ class Into:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        binary = isinstance(run, Pointwise) and run.ufunc is not None and run.operands(2) == 2
+        binary = isinstance(run, Pointwise) and isinstance(run.ufunc, np.ufunc) and run.ufunc.nin == 2
         self.ufunc = run.ufunc if binary and isinstance(run.ufunc, np.ufunc) else None
 
     def __call__(self, target: Tensor, *args: Any) -> Tensor:
@@ -289,6 +290,7 @@ class Into:
             if other is not None:
                 self.ufunc(target._array, other, out=target._array)
                 return target
+        refuse_overlap(target, args)
         if target.device is CPU:
             store(target, self.run(target, *args))
         else:
@@ -300,9 +302,10 @@ class Into:
         """The other operand for NumPy when it is of the target's kind and layout, else None."""
         if isinstance(other, Tensor):
             array = other._array
-            same = other.dtype is target.dtype and array.strides == target._array.strides
-            return array if same and other._plain and array.shape == target._array.shape else None
-        return other if other.__class__ in NUMBERS[target.dtype] else None
+            same = other.dtype is target.dtype and array.strides == target._array.strides and 0 not in array.strides
+            apart = target._storage is None or other._storage is not target._storage or other is target
+            return array if same and apart and other._plain and array.shape == target._array.shape else None
+        return other if other.__class__ in NUMBERS[target.dtype] and 0 not in target._array.strides else None
 
 
 def into(run: Run) -> Run:

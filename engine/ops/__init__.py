@@ -10,6 +10,7 @@ from stridescope.engine.dispatch.op import DECLARED, Op
 from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.kernels import floating_errors
 from stridescope.engine.ops import (
+    aliases,
     areas,
     arithmetic,
     bitwise,
@@ -21,6 +22,7 @@ from stridescope.engine.ops import (
     cumulative,
     division,
     extremes,
+    filling,
     indexing,
     joining,
     matmul,
@@ -30,7 +32,9 @@ from stridescope.engine.ops import (
     powers,
     rearranging,
     reduce,
+    resizing,
     rounding,
+    selecting,
     sorting,
     spread,
     statistics,
@@ -45,11 +49,8 @@ from stridescope.engine.ops import (
 from stridescope.engine.ops.attach import attach_methods, functions_of
 
 floating_errors.install()
-MODULES = (
-    arithmetic, division, powers, rounding, unary, comparison, reduce, views, copying, creation, matmul, bitwise,
-    choice, complexes, cumulative, extremes, minmax, pairs, sorting, spread, views_select, views_split, views_shape,
-    views_dtype, views_copy, joining, rearranging, indexing, areas, norms, statistics,
-)  # fmt: skip
+MODULES = (arithmetic, division, powers, rounding, unary, comparison, reduce, views, copying, creation, matmul, bitwise, choice, complexes, cumulative, extremes, minmax, pairs, sorting, spread, views_select, views_split, views_shape, views_dtype, views_copy, joining, rearranging, indexing, areas, norms, statistics, aliases, resizing, filling, selecting)  # fmt: skip
+aliases.declare()
 OPS: tuple[Op, ...] = tuple(DECLARED)
 # Public functions by namespace: FUNCTIONS["torch"]["add"], FUNCTIONS["torch.nn.functional"]["relu"].
 FUNCTIONS: dict[str, dict[str, Function]] = functions_of(OPS)

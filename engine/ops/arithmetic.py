@@ -42,7 +42,10 @@ def real_if(kind: dtype, grad: Tensor) -> Tensor:
 
 
 def _times(array: Any, alpha: Any) -> Any:
-    return array if alpha == 1 else np.multiply(array, np.asarray(array).dtype.type(alpha))
+    kind = np.asarray(array).dtype
+    if alpha == 1 and kind.kind != "c":  # a complex 1 does change infinities
+        return array
+    return np.multiply(array, kind.type(alpha))
 
 
 def _add(a: Any, b: Any, alpha: Any) -> Any:

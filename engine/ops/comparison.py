@@ -16,7 +16,7 @@ from stridescope.engine.tensor import Tensor
 
 def _compare(name: str, function: Callable[..., Any], words: str, takes: str) -> None:
     run = elementwise(function, f"{name}_cpu", takes, gives=bool_, through=False)
-    for overload, kind in (("Scalar", "Scalar"), ("Tensor", "Tensor")):
+    for overload, kind in (("Tensor", "Tensor"), ("Scalar", "Scalar")):
         define(
             f"{name}.{overload}(Tensor self, {kind} other) -> Tensor",
             doc=f"Whether each element is {words} other's.",

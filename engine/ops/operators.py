@@ -6,8 +6,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from stridescope.engine.dispatch.op import DECLARED
+from stridescope.engine.dispatch.call import number_first
+from stridescope.engine.dispatch.op import DECLARED, Op
 from stridescope.engine.dispatch.parser import is_number
+from stridescope.engine.dtype import INTEGER
 from stridescope.engine.tensor import Tensor
 
 
@@ -32,39 +34,62 @@ def _pair(tensor_op: str, number_op: str) -> Callable[[Tensor, Any], Any]:
     return _guarded(method)
 
 
-def _reflected(name: str) -> Callable[[Tensor, Any], Any]:
-    """``other <op> self`` by the op that takes a number on its left."""
-    return _guarded(lambda self, other: _op(name)(other, self))
+def _reflected(tensor_op: str, number_op: str) -> Callable[[Tensor, Any], Any]:
+    """``other <op> self``; one op takes a tensor, another a number on its left."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        if isinstance(other, Tensor):
+            return _op(tensor_op)(other, self)
+        if tensor_op == number_op:
+            return number_first(_declared(number_op), (other, self))
+        return _op(number_op)(other, self)
+
+    return _guarded(method)
 
 
 @functools.cache
+def _declared(name: str) -> Op:
+    return next(op for op in DECLARED if op.qualified == name)
+
+
 def _op(name: str) -> Callable[..., Any]:
-    return next(op.call for op in DECLARED if op.qualified == name)
+    return _declared(name).call
 
 
 def _rdiv(self: Tensor, other: Any) -> Any:
     return self.reciprocal() * other
 
 
+def _rsub(self: Tensor, other: Any) -> Any:
+    return _op("rsub.Tensor" if isinstance(other, Tensor) else "rsub.Scalar")(self, other)
+
+
 def _rmatmul(self: Tensor, other: Any) -> Any:
     return _op("matmul")(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+def _invert(self: Tensor) -> Any:
+    if self.dtype.category > INTEGER:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return _op("bitwise_not")(self)
 
 
 METHODS: dict[str, Any] = {
     "__rtruediv__": _guarded(_rdiv),
     "__rdiv__": _guarded(_rdiv),
+    "__rsub__": _guarded(_rsub),
     "__div__": _pair("div.Tensor", "div.Tensor"),
     "__floordiv__": _pair("floor_divide", "floor_divide"),
     "__ifloordiv__": _pair("floor_divide_", "floor_divide_"),
-    "__rfloordiv__": _reflected("floor_divide"),
+    "__rfloordiv__": _reflected("floor_divide", "floor_divide"),
     "__mod__": _pair("remainder.Tensor", "remainder.Scalar"),
     "__imod__": _pair("remainder_.Tensor", "remainder_.Scalar"),
-    "__rmod__": _reflected("remainder.Scalar_Tensor"),
+    "__rmod__": _reflected("remainder.Tensor", "remainder.Scalar_Tensor"),
     "__pow__": _pair("pow.Tensor_Tensor", "pow.Tensor_Scalar"),
     "__ipow__": _pair("pow_.Tensor_Tensor", "pow_.Tensor_Scalar"),
-    "__rpow__": _reflected("pow.Scalar"),
+    "__rpow__": _reflected("pow.Tensor_Tensor", "pow.Scalar"),
     "__rmatmul__": _rmatmul,
-    "__invert__": lambda self: _op("bitwise_not")(self),
+    "__invert__": _invert,
     "__abs__": lambda self: _op("abs")(self),
     "__pos__": lambda self: _op("positive")(self),
     **{
@@ -79,7 +104,7 @@ METHODS: dict[str, Any] = {
         for mark, method in (
             ("", _pair(f"{name}.Tensor", f"{name}.{plain}")),
             ("i", _pair(f"{name}_.Tensor", f"{name}_.{plain}")),
-            ("r", _reflected(f"{name}.Scalar_Tensor")),
+            ("r", _reflected(f"{name}.Tensor", f"{name}.Scalar_Tensor")),
         )
     },
 }

@@ -44,8 +44,8 @@ _step("round", np.rint, "The nearest whole number; halves go to the even one.")
 
 
 def _round_decimals(a: Any, decimals: int) -> Any:
-    if decimals == 0 or a.dtype.kind in "iu":
-        return np.rint(a) if a.dtype.kind not in "iu" else np.positive(a)
+    if decimals == 0:
+        return np.rint(a)
     factor = a.dtype.type(10.0 ** abs(decimals))
     return np.rint(a * factor) / factor if decimals > 0 else np.rint(a / factor) * factor
 
@@ -53,7 +53,7 @@ def _round_decimals(a: Any, decimals: int) -> Any:
 define(
     "round.decimals(Tensor self, *, int decimals) -> Tensor",
     doc="Rounds to a number of decimals.",
-    run=elementwise(_round_decimals, "round_vml_cpu", "if", count=1),
+    run=elementwise(_round_decimals, "round_cpu", "f", count=1),
     node="RoundBackward1",
     grads={"self": _zeros},
     inplace=True,
