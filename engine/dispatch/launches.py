@@ -9,6 +9,7 @@ from typing import Any
 from stridescope.engine.device import CPU
 from stridescope.engine.devices.registry import device_at, on_first_use
 from stridescope.engine.devices.simulated import SimulatedGPU
+from stridescope.engine.devices.streams import current_stream
 from stridescope.engine.dispatch.call import Interceptors
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.run import flattened
@@ -50,12 +51,20 @@ def _queue(op: Op, inputs: list[Tensor], outputs: list[Tensor]) -> None:
     if source is None and target is None:
         return
     if source is None and inputs and target is not None:
-        _gpu(target).copy("host to device", _nbytes(outputs))
+        _copy_to(_gpu(target), inputs[0], _nbytes(outputs))
     elif target is None and source is not None:
         # A value that Python asks for, or a copy into host memory: both wait for the queue.
         _gpu(source).copy("device to host", _nbytes(outputs) or source.dtype.itemsize)
     elif target is not None:
         _gpu(target).launch(op.name, _nbytes(inputs), _nbytes(outputs), _operations(op, inputs, outputs))
+
+
+def _copy_to(gpu: SimulatedGPU, source: Tensor, nbytes: int) -> None:
+    """From pinned memory the copy only joins the queue, and the memory is kept until it is done."""
+    block = None if source._storage is None else source._storage.block
+    gpu.copy("host to device", nbytes, pinned=block is not None)
+    if block is not None:
+        gpu.host_allocator.record_stream(block, current_stream(gpu.index))
 
 
 def _gpu(tensor: Tensor) -> SimulatedGPU:
