@@ -19,7 +19,7 @@ from stridescope.engine.layout import (
     strided,
     wrap_dim,
 )
-from stridescope.engine.ops import gpu_memory, old_types, resizing, storage_objects, to_python
+from stridescope.engine.ops import gpu_memory, old_types, resizing, selecting, storage_objects, to_python
 from stridescope.engine.tensor import Size, Tensor, alias, moved
 from stridescope.engine.warn import internal, warn, warn_once
 
@@ -264,6 +264,7 @@ METHODS: dict[str, Any] = {
     **leaf.METHODS,
     **old_types.METHODS,
     **resizing.METHODS,
+    **selecting.METHODS,
     **storage_objects.METHODS,
     **to_python.METHODS,
 }  # fmt: skip

@@ -105,9 +105,7 @@ contiguous = define(
 def _warn_of_imaginary(source: Tensor, kind: dtype) -> None:
     if source.dtype.is_complex and not kind.is_complex and kind is not bool_:
         warn_once(
-            internal(
-                "Casting complex values to real discards the imaginary part", "aten/src/ATen/native/Copy.cpp:307"
-            )
+            internal("Casting complex values to real discards the imaginary part", "aten/src/ATen/native/Copy.cpp:307")
         )
 
 
@@ -212,9 +210,7 @@ define(
 define(
     f"to.dtype(Tensor(a) self, ScalarType dtype, {_TAIL}",
     doc=TO_DOC,
-    composite=lambda self, dtype, non_blocking, copy, memory_format: _converted(
-        self, dtype, None, copy, memory_format
-    ),
+    composite=lambda self, dtype, non_blocking, copy, memory_format: _converted(self, dtype, None, copy, memory_format),
     function=False,
 )
 define(

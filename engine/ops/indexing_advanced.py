@@ -123,9 +123,7 @@ index = define(
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     doc="Gathers the elements that the index tensors name.",
     run=_index,
-    grads={
-        "self": lambda grad, self_sym_sizes, indices: grad.new_zeros(self_sym_sizes).index_put(indices, grad, True)
-    },
+    grads={"self": lambda grad, self_sym_sizes, indices: grad.new_zeros(self_sym_sizes).index_put(indices, grad, True)},
     method=False,
     function=False,
 )
@@ -155,7 +153,6 @@ def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Non
         np.logical_or.at(self._array, key, source)
     else:
         np.add.at(self._array, key, source)
-
 
 
 def _index_put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:

@@ -162,9 +162,7 @@ def _column_stack(tensors: Sequence[Tensor]) -> Any:
     return cat.call(columns, 1)
 
 
-define(
-    "column_stack(Tensor[] tensors) -> Tensor", doc="The tensors as columns side by side.", composite=_column_stack
-)
+define("column_stack(Tensor[] tensors) -> Tensor", doc="The tensors as columns side by side.", composite=_column_stack)
 
 
 def _blocks(tensors: Sequence[Tensor]) -> Tensor:

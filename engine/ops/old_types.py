@@ -88,4 +88,3 @@ def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 METHODS: dict[str, Any] = {"type": as_type, "new": new}
-

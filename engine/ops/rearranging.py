@@ -110,9 +110,7 @@ define(
 def _repeat(self: Tensor, repeats: Sequence[int]) -> Tensor:
     array = resolved(self)
     if len(repeats) < array.ndim:
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-        )
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     for count in repeats:
         if count < 0:
             shape = [n * r for n, r in zip((1,) * (len(repeats) - array.ndim) + array.shape, repeats, strict=True)]
@@ -254,6 +252,8 @@ diag_embed = define(
     grads={"self": lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2)},
     samples=[((3,),)],
 )
+
+
 def _diag(self: Tensor, diagonal: int = 0) -> Tensor:
     ndim = self._array.ndim
     if ndim not in (1, 2):

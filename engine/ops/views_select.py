@@ -97,7 +97,9 @@ def check_fits(storage: Storage, layout: Layout, itemsize: int) -> None:
     if len(sizes) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
     if any(s < 0 for s in strides):
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)}")
+        raise RuntimeError(
+            f"as_strided: Negative strides are not supported at the moment, got strides: {list(strides)}"
+        )
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     needed = 0 if 0 in sizes else layout.extent() * itemsize

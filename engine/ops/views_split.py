@@ -92,18 +92,14 @@ split_size = define(
     "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
     doc="Parts of a size along a dim; the last may be smaller.",
     view=_split,
-    grads={
-        "self": lambda grads, self_sym_sizes, split_size, dim: _split_grad(grads, self_sym_sizes, split_size, dim)
-    },
+    grads={"self": lambda grads, self_sym_sizes, split_size, dim: _split_grad(grads, self_sym_sizes, split_size, dim)},
     samples=[((5, 2), 2, 0)],
 )
 split_with_sizes = define(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
     doc="Parts of the given sizes along a dim.",
     view=_split_with_sizes,
-    grads={
-        "self": lambda grads, self_sym_sizes, split_sizes, dim: _joined(grads, self_sym_sizes, dim, split_sizes)
-    },
+    grads={"self": lambda grads, self_sym_sizes, split_sizes, dim: _joined(grads, self_sym_sizes, dim, split_sizes)},
     samples=[((5, 2), (2, 3), 0)],
 )
 define(
@@ -264,17 +260,13 @@ unsafe_split = define(
     "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
     doc="split whose parts are not tracked as views.",
     run=_copies(_split),
-    grads={
-        "self": lambda grads, self_sym_sizes, split_size, dim: _split_grad(grads, self_sym_sizes, split_size, dim)
-    },
+    grads={"self": lambda grads, self_sym_sizes, split_size, dim: _split_grad(grads, self_sym_sizes, split_size, dim)},
 )
 unsafe_split_with_sizes = define(
     "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
     doc="split_with_sizes whose parts are not tracked as views.",
     run=_copies(_split_with_sizes),
-    grads={
-        "self": lambda grads, self_sym_sizes, split_sizes, dim: _joined(grads, self_sym_sizes, dim, split_sizes)
-    },
+    grads={"self": lambda grads, self_sym_sizes, split_sizes, dim: _joined(grads, self_sym_sizes, dim, split_sizes)},
 )
 define(
     "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",

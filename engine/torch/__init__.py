@@ -28,7 +28,7 @@ from stridescope.engine.layout import (
     preserve_format,
     strided,
 )
-from stridescope.engine.ops import FUNCTIONS, joining, norms, views_shape
+from stridescope.engine.ops import FUNCTIONS, joining, norms, selecting, views_shape
 from stridescope.engine.ops.creation import tensor
 from stridescope.engine.ops.printing import (
     get_printoptions,
@@ -46,6 +46,7 @@ watch_devices()
 globals().update(FUNCTIONS["torch"])
 globals().update(views_shape.FUNCTIONS)
 globals().update(joining.FUNCTIONS)
+globals().update(selecting.FUNCTIONS)
 globals().update(norms.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
 globals().update(LEGACY)
@@ -71,7 +72,11 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [name for name in globals() if name not in ("annotations", "_queries", "_kind", "importlib", "math", "joining", "views_shape")]
+    return [
+        name
+        for name in globals()
+        if name not in ("annotations", "_queries", "_kind", "importlib", "math", "joining", "views_shape")
+    ]
 
 
 __all__ = [

@@ -1,0 +1,95 @@
+"""Setting every element: fill and zero_."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import cast, laid_out, resolved
+from stridescope.engine.layout import dense_strides_like
+from stridescope.engine.tensor import Tensor, fresh
+
+
+C_TYPES = {
+    "float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t",
+    "uint8": "uint8_t", "bool": "bool", "float16": "at::Half", "bfloat16": "at::BFloat16",
+}  # fmt: skip
+
+
+def check_number(value: Any, tensor: Tensor) -> None:
+    """Refuse a Python number that the tensor's dtype cannot hold."""
+    if isinstance(value, complex) and value.imag and not tensor.dtype.is_complex:
+        raise RuntimeError(f"value cannot be converted to type {C_TYPES[tensor.dtype.name]} without overflow")
+    if tensor.dtype.category == 1 and isinstance(value, (int, float)) and value == value:
+        limits = np.iinfo(tensor.dtype.np)
+        if not limits.min <= value <= limits.max:
+            raise RuntimeError(f"value cannot be converted to type {C_TYPES[tensor.dtype.name]} without overflow")
+
+
+def _number(self: Tensor, value: Any) -> Tensor:
+    check_number(value, self)
+    if isinstance(value, complex) and not self.dtype.is_complex:
+        value = value.real
+    with np.errstate(all="ignore"):
+        self._array[...] = np.asarray(value).astype(self.dtype.np)
+    return self
+
+
+def _tensor(self: Tensor, value: Tensor) -> Tensor:
+    if value._array.ndim:
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
+        )
+    self._array[...] = cast(resolved(value), self.dtype)
+    return self
+
+
+def _copy(self: Tensor, write: Any, value: Any) -> Tensor:
+    array = laid_out(resolved(self).copy(), dense_strides_like(self._array.shape, self.strides))
+    return write(fresh(array, self.dtype, self.device), value)  # type: ignore[no-any-return]
+
+
+def _zeros(grad: Tensor) -> Tensor:
+    return grad.new_zeros(grad._array.shape)  # type: ignore[no-any-return]
+
+
+_OF_NUMBER: dict[str, Any] = {"self": _zeros}
+_OF_TENSOR: dict[str, Any] = {"self": _zeros, "value": lambda grad: grad.sum()}
+define(
+    "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+    doc="One value in the shape of the tensor.",
+    run=lambda self, value: _copy(self, _number, value),
+    grads=_OF_NUMBER,
+    method=False,
+)
+define(
+    "fill.Tensor(Tensor self, Tensor value) -> Tensor",
+    doc="One value in the shape of the tensor.",
+    run=lambda self, value: _copy(self, _tensor, value),
+    grads=_OF_TENSOR,
+    node="FillBackward1",
+    method=False,
+)
+fill_ = define(
+    "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
+    doc="Sets every element.",
+    run=_number,
+    grads=_OF_NUMBER,
+    node="FillBackward2",
+)
+define(
+    "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
+    doc="Sets every element to the value of a 0-d tensor.",
+    run=_tensor,
+    grads=_OF_TENSOR,
+    node="FillBackward3",
+)
+zero_ = define(
+    "zero_(Tensor(a!) self) -> Tensor(a!)",
+    doc="Sets every element to 0.",
+    run=lambda self: _number(self, 0),
+    grads=_OF_NUMBER,
+)
+__all__ = ["C_TYPES", "check_number", "fill_", "zero_"]

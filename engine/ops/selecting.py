@@ -1,0 +1,108 @@
+"""Picking out elements: nonzero, argwhere, masked_select, index_select."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dtype import int64
+from stridescope.engine.layout import broadcast_shapes, wrap_dim
+from stridescope.engine.tensor import Tensor, canonical, fresh
+
+
+def _nonzero(self: Tensor) -> Tensor:
+    array = resolved(self)
+    if not array.ndim:
+        return fresh(np.empty((int(array != 0), 0), np.int64), int64, self.device)
+    columns = np.stack(np.nonzero(array))  # PyTorch, too, keeps a column per dim together
+    return fresh(columns.T if columns.size else np.empty((columns.shape[1], array.ndim), np.int64), int64, self.device)
+
+
+nonzero = define(
+    "nonzero(Tensor self) -> Tensor",
+    doc="The index of every element that is not 0, one a row.",
+    run=_nonzero,
+    samples=[((3, 4),)],
+    function=False,
+    method=False,
+)
+argwhere = define(
+    "argwhere(Tensor self) -> Tensor",
+    doc="The index of every element that is not 0, one a row.",
+    composite=lambda self: nonzero.call(self),
+)
+
+
+def nonzero_of(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
+    """``torch.nonzero``: the index of every element that is not 0, as rows or as one tensor per dim."""
+    found = nonzero.call(input)
+    if out is not None:
+        out.resize_(found.shape)
+        return out.copy_(found)
+    if not as_tuple:
+        return found
+    return found.unbind(1) if input._array.ndim else (input.reshape((1,)).nonzero().reshape((-1,)),)
+
+
+def _masked_select(self: Tensor, mask: Tensor) -> Tensor:
+    if mask.dtype.name not in ("bool",):
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = broadcast_shapes(mask._array.shape, self._array.shape)
+    values = np.broadcast_to(resolved(self), shape)[np.broadcast_to(mask._array, shape)]
+    return fresh(values, self.dtype, self.device)
+
+
+def _masked_grad(grad: Tensor, self_sym_sizes: tuple[int, ...], mask: Tensor) -> Tensor:
+    shape = broadcast_shapes(self_sym_sizes, mask._array.shape)
+    whole = grad.new_zeros(shape)
+    return whole.masked_scatter(mask, grad)  # type: ignore[no-any-return]
+
+
+masked_select = define(
+    "masked_select(Tensor self, Tensor mask) -> Tensor",
+    doc="The elements where mask is true, as a 1-d tensor.",
+    run=_masked_select,
+    grads={"self": lambda grad, self_sym_sizes, mask: _masked_grad(grad, self_sym_sizes, mask)},
+    samples=[],
+)
+
+
+def _index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
+    if index._array.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index.dtype.name not in ("int64", "int32"):
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    along = wrap_dim(dim, self._array.ndim)
+    places = index._array.reshape(-1)
+    array = resolved(self)
+    size = array.shape[along] if array.ndim else 1
+    if places.size and (places.min() < 0 or places.max() >= size):
+        raise IndexError("index out of range in self")
+    if not array.ndim:
+        if places.size != 1:
+            raise IndexError(
+                "index_select(): Source should have the same number of elements as index for 0-dim tensors"
+            )
+        return fresh(array.copy(), self.dtype, self.device)
+    return fresh(canonical(np.ascontiguousarray(np.take(array, places, along))), self.dtype, self.device)
+
+
+def _index_select_grad(grad: Tensor, sizes: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
+    if not sizes:
+        return grad.reshape(())  # type: ignore[no-any-return]
+    where: list[Any] = [None] * wrap_dim(dim, len(sizes)) + [index.reshape((-1,))]
+    return grad.new_zeros(sizes).index_put(where, grad, True)  # type: ignore[no-any-return]
+
+
+index_select = define(
+    "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    doc="The slices along a dim that the index names.",
+    run=_index_select,
+    grads={"self": lambda grad, self_sym_sizes, dim, index: _index_select_grad(grad, self_sym_sizes, dim, index)},
+    samples=[],
+)
+FUNCTIONS: dict[str, Any] = {"nonzero": nonzero_of}
+METHODS: dict[str, Any] = {"nonzero": nonzero_of}
