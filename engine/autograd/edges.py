@@ -14,7 +14,7 @@ from typing import Any
 
 from stridescope.engine.autograd.as_strided import AsStridedBackward0, view_into
 from stridescope.engine.autograd.blank import blank
-from stridescope.engine.autograd.node import NO_EDGE, Edge, Gradients, Node, accumulator, set_history
+from stridescope.engine.autograd.node import NO_EDGE, Edge, Gradients, Node, accumulator, forward_name, set_history
 from stridescope.engine.events import RequiresGradSet, journal
 from stridescope.engine.tensor import Tensor
 
@@ -142,7 +142,7 @@ def refuse_rebase(view: Tensor, indirect: bool) -> None:
 
 def _header(view: Tensor, kind: str, written: str) -> str:
     node = view._node
-    output = "" if node is None else f"Output {view._output_nr} of {node.name()} is a view"
+    output = "" if node is None else f"Output {view._output_nr} of {forward_name(node)} is a view"
     if kind in ("no_grad", "inference") or node is None:
         prefix = f"{output} of a view which was created in" if output else "A view was created in"
         if kind == "inference":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from stridescope.engine.autograd.node import Gradients, Node
-from stridescope.engine.autograd.saved import FREED, SavedTensor, record_saved
+from stridescope.engine.autograd.saved import SavedTensor, record_saved
 from stridescope.engine.events import SavedFreed, journal
 from stridescope.engine.tensor import Tensor
 
@@ -71,6 +71,10 @@ class Plan(NamedTuple):
     steps: tuple[Step, ...]
 
 
+# Nodes that PyTorch wrote by hand say their C++ name.
+SHOWN_NAMES = {"CopyBackwards": "torch::autograd::CopyBackwards"}
+
+
 class Derivative:
     """All formulas of an op; made once per op.
 
@@ -91,7 +95,9 @@ class Derivative:
         self.name, self.inputs, self.formulas = name, inputs, formulas
         self.arguments, self.returns = arguments, returns
         self.indices = tuple(arguments.index(name) for name in inputs)
-        self.node_type: type[OpNode] = type(name, (OpNode,), {"derivative": self, "__slots__": ()})
+        self.node_type: type[OpNode] = type(
+            name, (OpNode,), {"derivative": self, "__slots__": (), "shown_name": SHOWN_NAMES.get(name)}
+        )
         self.node_type.__module__ = "builtins"
         used = [want for formula in formulas for want in set(formula.wants) - INCOMING]
         # What the node's attributes are called: the same whichever inputs of a call need a gradient.
@@ -176,7 +182,7 @@ class OpNode(Node):
 
     __slots__ = ("lengths", "plan", "saved")
     derivative: Derivative
-    saved: dict[str, Any] | None
+    saved: dict[str, Any]
 
     def save_arguments(self, args: Sequence[Any]) -> None:
         """Keep what the needed formulas ask of the arguments."""
@@ -204,15 +210,11 @@ class OpNode(Node):
 
     def value(self, name: str) -> Any:
         """A saved value by the formula's name for it; raises RuntimeError when it was freed or overwritten."""
-        if self.saved is None:
-            raise RuntimeError(FREED)
         return unpacked(self.saved.get(name), self)
 
     def _run(self, gradients: Gradients) -> Gradients:
         """Run the needed formulas; undefined gradients of all outputs give undefined results."""
         saved = self.saved
-        if saved is None:
-            raise RuntimeError(FREED)
         if not any(g is not None for g in gradients):
             return (None,) * len(self._edges)
         found: list[Any] = [None] * len(self.plan.needed)
@@ -238,14 +240,13 @@ class OpNode(Node):
 
     def _release(self) -> None:
         """Free what was saved for backward."""
-        saved, self.saved = self.saved, None
-        if saved is None:
-            return
-        for kept in saved.values():
-            for item in kept if isinstance(kept, list) else (kept,):
-                if isinstance(item, SavedTensor):
+        freed = False
+        for kept in self.saved.values():
+            for item in kept if kept.__class__ is list else (kept,):
+                if item.__class__ is SavedTensor:
                     item.release()
-        if self._id and (emit := journal.emit) is not None:
+                    freed = True
+        if freed and self._id and (emit := journal.emit) is not None:
             emit((SavedFreed.code, self._id))
 
     def __getattr__(self, attribute: str) -> Any:
@@ -254,8 +255,6 @@ class OpNode(Node):
         if attribute.startswith("_raw_saved_"):
             name = attribute[len("_raw_saved_") :]
             self._known(attribute, name)
-            if self.saved is None:
-                raise RuntimeError(FREED)
             kept = self.saved.get(name)
             return tuple(kept) if isinstance(kept, list) else kept
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute}'")
@@ -270,7 +269,7 @@ class OpNode(Node):
         return tuple(value) if isinstance(value, list) else value
 
     def __dir__(self) -> list[str]:
-        saved = self.saved or {}
+        saved = self.saved
         fields = [f"_saved_{name}" for name in self.derivative.names]
         raw = [f"_raw_saved_{name}" for name, kept in saved.items() if _is_raw(kept)]
         return sorted({*object.__dir__(self), *fields, *raw})

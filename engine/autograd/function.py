@@ -146,7 +146,7 @@ class BackwardCFunction(Node, FunctionCtx):
         for position, (result, was_tensor) in enumerate(zip(results, self._is_tensor, strict=True)):
             if was_tensor:
                 if result is not None and not isinstance(result, Tensor):
-                    raise TypeError(f"expected Variable or None (got {type(result).__name__})")
+                    raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
                 kept.append(result)
             elif result is not None:
                 raise RuntimeError(

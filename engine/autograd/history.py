@@ -62,13 +62,29 @@ def _chained(
     return lambda t: step(first(t))
 
 
-def check_inplace(target: Tensor, wanted: bool) -> None:
-    """Refuse an in-place write that autograd cannot follow."""
-    if target._inference and not grad_mode.inference:
+def mark_inference(tensor: Tensor) -> None:
+    """Make a new tensor an inference tensor; its views take the long way and become such too."""
+    tensor._inference = True
+    tensor._view_info = ViewInfo("inference")
+
+
+def check_inference(target: Tensor) -> None:
+    """Refuse that an inference tensor was written outside inference mode (PyTorch notices after the write, too)."""
+    if not grad_mode.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
+
+
+# Called with every tensor that is about to be written in place. Mostly empty.
+before_write: list[Callable[[Tensor], None]] = []
+
+
+def check_inplace(target: Tensor, wanted: bool) -> None:
+    """Refuse an in-place write that autograd cannot follow."""
+    for told in before_write:
+        told(target)
     if not wanted:
         return
     base = target._base_tensor

@@ -8,6 +8,7 @@ op.
 from __future__ import annotations
 
 import itertools
+import re
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -158,6 +159,11 @@ def _announce(node: Node) -> None:
         variable = tensor_id(node.variable) if isinstance(node, AccumulateGrad) else 0
         name, number = type(node).__name__, min(node._sequence, 1 << 62)
         emit((NodeMade.code, node._id, name, number, targets, numbers, variable))
+
+
+def forward_name(node: Node) -> str:
+    """What messages call the op that made a node: ``Mul`` for ``MulBackward0``."""
+    return re.sub(r"Backward\d*$", "", node.name())
 
 
 def hooks_of(node: Node) -> NodeHooks:

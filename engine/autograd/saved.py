@@ -8,7 +8,7 @@ from typing import Any
 
 from stridescope.engine.autograd.modes import anomaly, grad_mode
 from stridescope.engine.autograd.node import accumulator as accumulator_of
-from stridescope.engine.autograd.node import node_id
+from stridescope.engine.autograd.node import forward_name, node_id
 from stridescope.engine.events import TensorSaved, journal
 from stridescope.engine.tensor import Tensor, alias, tensor_id
 
@@ -158,13 +158,13 @@ class SavedTensor:
         where = ""
         maker = self._source(node) if self._is_output else tensor.grad_fn
         if maker is not None:
-            where = f", which is output {self._output_nr} of {maker.name()},"
+            where = f", which is output {self._output_nr} of {forward_name(maker)},"
         hint = (
             "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable "
             "in question was changed in there or anywhere later. Good luck!"
             if anomaly.enabled
             else "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
-            "torch.autograd.set_detect_anomaly(True)."
+            "torch.autograd.set_detect_anomaly(True, check_nan=False)."
         )
         return (
             "one of the variables needed for gradient computation has been modified by an inplace operation: "

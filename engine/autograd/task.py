@@ -48,11 +48,13 @@ class Task:
         needed: the nodes that lead to wanted inputs; None when everything runs.
         captures: which output gradients of which nodes the caller asked for.
         captured: what arrived for them.
+        roots: where the pass starts.
     """
 
     def __init__(self, keep_graph: bool) -> None:
         self.number = next(_passes)
         self.keep_graph = keep_graph
+        self.roots: set[Node] = set()
         self.needed: set[Node] | None = None
         self.captures: dict[Node, set[int]] = {}
         self.captured: dict[Edge, Tensor] = {}
@@ -65,6 +67,7 @@ class Task:
 
     def count(self, roots: Sequence[Node]) -> None:
         """Count how many gradients each reachable node waits for."""
+        self.roots = set(roots)
         waiting, stack, seen = self.waiting, list(dict.fromkeys(roots)), set(roots)
         while stack:
             for child, _ in stack.pop()._edges:

@@ -1,0 +1,204 @@
+"""``torch.autograd.forward_ad``: dual tensors, which carry a tangent through every op.
+
+The tangent of an op's result needs no formulas of its own. A view of the tensor is the same view of the tangent; for
+other ops the backward formula, which is linear in its incoming gradient, is differentiated by that gradient: the
+transpose of the transposed Jacobian is the Jacobian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from stridescope.engine.autograd import api
+from stridescope.engine.autograd.blank import zeros_like
+from stridescope.engine.autograd.modes import ModeContext, enable_grad
+from stridescope.engine.dispatch.call import Interceptors
+from stridescope.engine.dispatch.op import Op
+from stridescope.engine.events import journal
+from stridescope.engine.tensor import Tensor, alias
+
+
+class _Levels:
+    """How many dual levels are entered (-1: none), and whether the interceptor itself is at work."""
+
+    current = -1
+    busy = False
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What ``unpack_dual`` returns."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Enter a level in which dual tensors can be made."""
+    _Levels.current += 1
+    Interceptors.before.append(_push)
+    journal.require_full(1)
+    return _Levels.current
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Leave the last level; its tangents are gone."""
+    if level is not None and level != _Levels.current:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    Interceptors.before.remove(_push)
+    journal.require_full(-1)
+    _Levels.current -= 1
+
+
+class dual_level(ModeContext):  # noqa: N801
+    """``with dual_level():`` a level of forward-mode differentiation."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """An alias of ``tensor`` that carries ``tangent``."""
+    level = _Levels.current if level is None else level
+    if level < 0:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    for name, one in (("primal", tensor), ("tangent", tangent)):
+        if not (one.dtype.is_floating_point or one.dtype.is_complex):
+            raise ValueError(f"Expected {name} to be floating point or complex, but got: {one.dtype}")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            f"Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+    dual = tensor.view_as(tensor) if tensor._requires_grad else alias(tensor)
+    _set_tangent(dual, tangent)
+    return dual
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The primal and the tangent of a dual tensor; the tangent of a plain one is None."""
+    if (_Levels.current if level is None else level) < 0:
+        return UnpackedDualTensor(tensor, None)
+    tangent = _tangent(tensor)
+    primal = tensor if tangent is None else (tensor.view_as(tensor) if tensor._requires_grad else alias(tensor))
+    if primal is not tensor:
+        primal.__dict__.pop("_tangents", None)
+    return UnpackedDualTensor(primal, tangent)
+
+
+def _tangent(value: Any) -> Tensor | None:
+    if not isinstance(value, Tensor):
+        return None
+    found: Tensor | None = value.__dict__.get("_tangents", {}).get(_Levels.current)
+    return found
+
+
+def _set_tangent(tensor: Tensor, tangent: Tensor | None) -> None:
+    if tangent is not None:
+        tensor.__dict__.setdefault("_tangents", {})[_Levels.current] = tangent
+
+
+def _push(op: Op, call: Callable[..., Any], *args: Any) -> Any:
+    """Run an op, and give its results their tangents."""
+    if _Levels.busy or op.composite is not None or not any(_tangent(a) is not None for a in _flat(args)):
+        return call(*args)
+    if op.schema.writes:
+        return _written(op, call, args)
+    result = call(*args)
+    if op.derivative is not None or op.name == "detach":
+        _Levels.busy = True
+        try:
+            tangents = _viewed(op, args) if op.view else _pushed(op, args)
+        finally:
+            _Levels.busy = False
+        for out, tangent in zip(_several(result), tangents, strict=True):
+            _set_tangent(out, tangent)
+    return result
+
+
+def _flat(args: Sequence[Any]) -> list[Any]:
+    flat: list[Any] = []
+    for value in args:
+        flat.extend(value) if isinstance(value, (list, tuple)) else flat.append(value)
+    return flat
+
+
+def _several(result: Any) -> tuple[Any, ...]:
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def _viewed(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    return _several(op.call(_tangent(args[0]), *args[1:]))
+
+
+def _written(op: Op, call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """An in-place op: the tangent that the same op, out of place, would have given."""
+    _Levels.busy = True
+    try:
+        before = args[0].detach().clone()
+        _set_tangent(before, _tangent(args[0]) if _tangent(args[0]) is not None else zeros_like(before))
+        tangents = _pushed(op, (before, *args[1:]))
+    finally:
+        _Levels.busy = False
+    result = call(*args)
+    old = _tangent(args[0])
+    if old is not None and tangents[0] is not None:
+        old.copy_(tangents[0])
+    else:
+        _set_tangent(args[0], tangents[0])
+    return result
+
+
+def _pushed(op: Op, args: tuple[Any, ...]) -> tuple[Tensor | None, ...]:
+    """The tangents of an op's results, by differentiating its backward by the incoming gradient."""
+    with enable_grad():
+        sources: list[Tensor] = []
+        vectors: list[Tensor] = []
+        points = [_source(a, sources, vectors) for a in args]
+        if op.schema.writes:
+            points[0] = points[0].clone()  # a leaf may not be written
+        outputs = _several(op.call(*points))
+        kept = [i for i, out in enumerate(outputs) if isinstance(out, Tensor) and out._requires_grad]
+        tangents: list[Tensor | None] = [None] * len(outputs)
+        for number in kept:
+            start = zeros_like(outputs[number]).requires_grad_()
+            back = api.grad(outputs[number], sources, start, create_graph=True, allow_unused=True)
+            pairs = [(b, v) for b, v in zip(back, vectors, strict=True) if b is not None and b._requires_grad]
+            if pairs:
+                backs, directions = zip(*pairs, strict=True)
+                keep = any(d._requires_grad for d in directions) or any(_tracked_before(a) for a in _flat(args))
+                (pushed,) = api.grad(backs, start, directions, create_graph=keep, allow_unused=True, retain_graph=True)
+                tangents[number] = zeros_like(outputs[number]) if pushed is None else pushed
+    return tuple(tangents)
+
+
+def _tracked_before(value: Any) -> bool:
+    return isinstance(value, Tensor) and value._requires_grad
+
+
+def _source(value: Any, sources: list[Tensor], vectors: list[Tensor]) -> Any:
+    """An argument to differentiate by: an alias where it has a tangent."""
+    if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
+        return [_source(item, sources, vectors) for item in value]
+    tangent = _tangent(value)
+    if tangent is None:
+        return value
+    source = value.view_as(value) if value._requires_grad else alias(value).requires_grad_()
+    sources.append(source)
+    vectors.append(tangent)
+    return source
+
+
+for _class in (UnpackedDualTensor, dual_level):
+    _class.__module__ = "torch.autograd.forward_ad"
+__all__ = [
+    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual",
+]  # fmt: skip

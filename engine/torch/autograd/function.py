@@ -1,0 +1,18 @@
+"""``torch.autograd.function``."""
+
+from __future__ import annotations
+
+from stridescope.engine.autograd.function import (
+    BackwardCFunction,
+    Function,
+    FunctionCtx,
+    FunctionMeta,
+    InplaceFunction,
+    NestedIOFunction,
+    once_differentiable,
+)
+
+__all__ = [
+    "BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction",
+    "once_differentiable",
+]  # fmt: skip
