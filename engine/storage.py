@@ -146,4 +146,4 @@ def _watch(recording: bool) -> None:
         del Storage.__del__  # type: ignore[attr-defined]
 
 
-journal.watchers.append(_watch)
+journal.watch(_watch)

@@ -377,4 +377,4 @@ def _watch(recording: bool) -> None:
         del Tensor.__del__  # type: ignore[attr-defined]
 
 
-journal.watchers.append(_watch)
+journal.watch(_watch)

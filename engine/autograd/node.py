@@ -231,5 +231,5 @@ def _watch(recording: bool) -> None:
         del Node.__del__  # type: ignore[attr-defined]
 
 
-journal.watchers.append(_watch)
+journal.watch(_watch)
 AccumulateGrad.__module__ = "builtins"

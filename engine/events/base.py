@@ -46,6 +46,12 @@ class Journal:
         for watcher in self.watchers:
             watcher(True)
 
+    def watch(self, watcher: Callable[[bool], None]) -> None:
+        """Tell ``watcher`` when recording starts and stops; now already, if it started before this was imported."""
+        self.watchers.append(watcher)
+        if self.emit is not None:
+            watcher(True)
+
     def stop(self) -> None:
         """Record nothing more; the engine runs at full speed again."""
         self.emit, self.full = None, self.special > 0
