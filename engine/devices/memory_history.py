@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections import deque
@@ -28,7 +29,9 @@ ACTIONS = (
 
 Stack = tuple[tuple[CodeType, int], ...]
 
-_ENGINE = str(Path(__file__).resolve().parent.parent) + "/"
+_ROOMS = Path(__file__).resolve().parent.parent.parent
+# Frames that are not the user's: ours, those of generated op code, and Python's own start-up.
+_NOT_THE_USERS = (f"{_ROOMS / 'engine'}{os.sep}", f"{_ROOMS / 'app'}{os.sep}", "<op ", "<frozen ")
 
 
 class MemoryHistory:
@@ -84,7 +87,7 @@ def user_stack() -> Stack:
     """The stack without the engine's own frames, innermost first."""
     frame, found = sys._getframe(1), []
     while frame is not None:
-        if not frame.f_code.co_filename.startswith(_ENGINE):
+        if not frame.f_code.co_filename.startswith(_NOT_THE_USERS):
             found.append((frame.f_code, frame.f_lineno))
         frame = frame.f_back  # type: ignore[assignment]
     return tuple(found)
