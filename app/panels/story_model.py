@@ -45,11 +45,7 @@ def story(moment: Moment) -> Story:
     if isinstance(event, ev.ScriptEnded):
         return _ended(moment, event)
     if isinstance(event, ev.ExceptionRaised):
-        return Story(
-            tr("The script failed"),
-            f"<b>{_esc(event.kind)}</b>: {_esc(event.message)}",
-            tr("Line {line}", line=event.line),
-        )
+        return _failure(event.kind, event.message, event.line)
     if event.family == "backward":
         return _backward(moment, event)
     return _op(moment, event)
@@ -86,12 +82,20 @@ def op_title(op: str) -> str:
 
 def _ended(moment: Moment, event: ev.ScriptEnded) -> Story:
     state = moment.state
+    if state.error is not None:
+        kind, message, span = state.error
+        return _failure(kind, message, span.line)
     facts = tr(
         "{tensors} tensors and {nodes} nodes are still alive.", tensors=len(state.tensors), nodes=len(state.nodes)
     )
     return Story(
         tr("The script ended with status {status}", status=event.status), facts, tr("Step back, or drag the timeline.")
     )
+
+
+def _failure(kind: str, message: str, line: int) -> Story:
+    title = tr("Line {line} failed", line=line)
+    return Story(title, f"{_bold(kind)}: {_esc(message)}", tr("Step back to see what led there."))
 
 
 # ---- an op -----------------------------------------------------------------------------------------------------
