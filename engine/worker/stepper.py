@@ -225,19 +225,23 @@ class Stepper:
                 self._goal = self._step(grain, mode, len(frames))
                 return True
             case protocol.RunTo(path, line):
-                self._arm_once(Breakpoint(path=path, line=line))
-                return True
+                return self._arm_once(Breakpoint(path=path, line=line))
             case protocol.RunUntil(breakpoint):
-                self._arm_once(breakpoint)
-                return True
+                return self._arm_once(breakpoint)
             case protocol.Run():
                 return True
         return False
 
-    def _arm_once(self, breakpoint: Breakpoint) -> None:
-        point = Armed(breakpoint, self.state)
+    def _arm_once(self, breakpoint: Breakpoint) -> bool:
+        """Arm a breakpoint that is good for once; return False, having said why, when it cannot be."""
+        try:
+            point = Armed(breakpoint, self.state)
+        except BreakpointError as error:
+            self._reply(Failed(str(error)))
+            return False
         point.once = True
         self._points = [*self._points, point]
+        return True
 
     def state(self) -> Any:
         """Return the state at the end of the recording; set by whoever knows where the recording is."""

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -77,6 +78,13 @@ class Work:
         with Recording.open(self.recording) as recording:
             everything = recording.events(0, recording.steps - 1) if recording.steps else []
         return [event for event in everything if not kinds or isinstance(event, kinds)]
+
+    def until(self, kind: type[Event], timeout: float = 20.0) -> None:
+        """Wait until an event of a kind is in the recording, which grows by itself."""
+        end = time.monotonic() + timeout
+        while not (self.recording.exists() and self.events(kind)):
+            assert time.monotonic() < end, f"no {kind.__name__} is recorded"
+            time.sleep(0.02)  # the file tells nobody that it grows
 
     def state(self, step: int | None = None) -> Any:
         """The state at a step, the last one by default."""

@@ -158,19 +158,9 @@ ENDLESS = {
 
 
 def settled(work: Any) -> None:
-    """Wait until the script is well inside its loop: the recording grows, or has held its last line for a while."""
-    work.wait(Running)
-    until = time.monotonic() + 10
-    while not work.events(LineReached) and time.monotonic() < until:
-        select_nothing()
-    select_nothing()
-
-
-def select_nothing() -> None:
-    """Give the worker some time, by waiting for the end of a moment rather than for an event that never comes."""
-    import select
-
-    select.select([], [], [], 0.2)
+    """Wait until the script is well inside its loop, which no event tells."""
+    work.until(LineReached)
+    time.sleep(0.3)
 
 
 @pytest.mark.parametrize("name", ENDLESS)
