@@ -25,6 +25,13 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     return self
 
 
+def require_grad(tensor: Tensor) -> None:
+    """Make a tensor that a factory has just made a leaf that requires grad (``requires_grad=True``)."""
+    if tensor.dtype.category < 2:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    tensor._requires_grad = True
+
+
 def set_requires_grad(self: Tensor, value: Any) -> None:
     """``tensor.requires_grad = value``."""
     if not isinstance(value, bool):

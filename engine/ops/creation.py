@@ -11,6 +11,7 @@ import numpy as np
 from stridescope.engine.device import CPU, device
 from stridescope.engine.devices.registry import device_at
 from stridescope.engine.devices.streams import current_device_index, current_stream
+from stridescope.engine.autograd.leaf import require_grad
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dtype import BOOL, INTEGER, default_float, dtype, int64, of_number
 from stridescope.engine.layout import dense_strides_like
@@ -40,7 +41,7 @@ def made(array: Array, kind: dtype, on: device | None, requires_grad: bool | Non
     """A factory's result."""
     tensor = fresh(canonical(array), kind, place_of(on))
     if requires_grad:
-        tensor.requires_grad_(True)
+        require_grad(tensor)
     return tensor
 
 
@@ -100,7 +101,7 @@ def _like(self: Tensor, value: Any, kind: dtype | None, on: device | None, grad:
     strides = dense_strides_like(self._array.shape, self.strides)
     tensor = fresh(laid_out(array, strides), kind, place_of(on) if on else self.device)
     if grad:
-        tensor.requires_grad_(True)
+        require_grad(tensor)
     return tensor
 
 

@@ -40,6 +40,7 @@ from stridescope.engine.ops.to_python import from_numpy
 from stridescope.engine.tensor import Size, Tensor
 from stridescope.engine.torch import _queries, autograd, storage, version
 from stridescope.engine.torch.numeric_limits import finfo, iinfo
+from stridescope.engine.torch.autograd import top_level
 from stridescope.engine.torch.version import __version__
 
 watch_devices()
@@ -49,6 +50,7 @@ globals().update(joining.FUNCTIONS)
 globals().update(selecting.FUNCTIONS)
 globals().update(norms.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
+globals().update(top_level.FUNCTIONS)
 globals().update(LEGACY)
 globals().update(BY_NAME)
 bool = BY_NAME["bool"]

@@ -1,0 +1,399 @@
+"""``torch.utils.checkpoint``: keep the inputs only, and run the forward again when backward needs the rest.
+
+The form without reentrant backward replaces every saved tensor by a holder. The first holder that is unpacked in a
+backward pass runs the function again, and what that saves fills the holders, in the same order; it stops when the last
+one is filled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import weakref
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from stridescope.engine.autograd import api
+from stridescope.engine.autograd.blank import zeros
+from stridescope.engine.autograd.function import Function
+from stridescope.engine.autograd.modes import enable_grad, no_grad
+from stridescope.engine.autograd.saved_hooks import saved_tensors_hooks
+from stridescope.engine.autograd.task import running
+from stridescope.engine.device import CPU
+from stridescope.engine.dtype import float32
+from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch.utils.surroundings import Surroundings
+from stridescope.engine.warn import warn
+
+_outside = itertools.count(-1, -1)
+
+
+class CheckpointError(RuntimeError):
+    """The second run of a checkpointed function saved other tensors than the first."""
+
+
+class DefaultDevice:
+    """Accepted for scripts that choose the device type whose random state is kept."""
+
+    _device = "cuda"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Choose the type."""
+        DefaultDevice._device = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The chosen type."""
+        return DefaultDevice._device
+
+
+class _EarlyStop:
+    enabled = True
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Inside the block: whether the second run stops as soon as everything needed is there."""
+    before, _EarlyStop.enabled = _EarlyStop.enabled, enable
+    try:
+        yield
+    finally:
+        _EarlyStop.enabled = before
+
+
+class _Debug:
+    enabled: bool | None = None
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Accepted for scripts that ask for more words in checkpoint's errors."""
+    before, _Debug.enabled = _Debug.enabled, enabled
+    try:
+        yield
+    finally:
+        _Debug.enabled = before
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """The default ``context_fn``: nothing around either run."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Run ``function`` without keeping what its backward needs; it runs again in the backward pass.
+
+    Args:
+        function: what to run.
+        args: its arguments.
+        use_reentrant: True runs the second forward and its backward inside one node (``CheckpointFunction``), False
+            refills the saved tensors one by one. Leaving it out warns and means True.
+        context_fn: gives the context managers around the first and the second run.
+        determinism_check: ``"default"`` compares shapes, dtypes and devices of what the two runs save; ``"none"`` not.
+        debug: accepted.
+        early_stop: stop the second run when nothing more is needed.
+        kwargs: ``preserve_rng_state`` (True by default), and keyword arguments of ``function`` (not when reentrant).
+    """
+    if use_reentrant is None:
+        warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, "
+            "calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but "
+            "if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for "
+            "more details on the differences between the two variants."
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs and use_reentrant:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if use_reentrant:
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve, *args)
+    return _refilled(function, args, kwargs, preserve, context_fn, determinism_check, early_stop)
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """Run functions one after another in ``segments`` checkpointed pieces; the last piece is not checkpointed."""
+    if use_reentrant is None:
+        warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In "
+            "version 2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, "
+            "but if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs "
+            "for more details on the differences between the two variants."
+        )
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    children = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    size = len(children) // segments
+    end = -1
+    for start in range(0, size * (segments - 1), size):
+        end = start + size - 1
+        piece = _in_turn(children[start : end + 1])
+        input = checkpoint(piece, input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return _in_turn(children[end + 1 :])(input)
+
+
+def _in_turn(functions: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    def forward(input: Any) -> Any:
+        for function in functions:
+            input = function(input)
+        return input
+
+    return forward
+
+
+# ---- the reentrant form ---------------------------------------------------------------------------------------------
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs with tensors as leaves of their own."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
+        )  # fmt: skip
+    return tuple(one.detach().requires_grad_(one._requires_grad) if isinstance(one, Tensor) else one for one in inputs)
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warn when no input requires grad: the checkpointed result will not either."""
+    if not any(one._requires_grad for one in inputs if isinstance(one, Tensor)):
+        warn("None of the inputs have requires_grad=True. Gradients will be None")
+
+
+class CheckpointFunction(Function):
+    """Runs a function in no_grad; its backward runs it again with a graph, and that graph's backward."""
+
+    @staticmethod
+    def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
+        """Run the function and keep its inputs."""
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.surroundings = Surroundings(preserve_rng_state)
+        ctx.inputs = [None if isinstance(arg, Tensor) else arg for arg in args]
+        ctx.tensor_indices = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
+        ctx.save_for_backward(*(args[i] for i in ctx.tensor_indices))
+        with no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *args: Any) -> Any:
+        """Run the function again, and backward through it."""
+        if running.task is not None and running.task.needed is not None:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
+        inputs = list(ctx.inputs)
+        for index, tensor in zip(ctx.tensor_indices, ctx.saved_tensors, strict=True):
+            inputs[index] = tensor
+        points = detach_variable(tuple(inputs))
+        with ctx.surroundings.restored(), enable_grad():
+            outputs = ctx.run_function(*points)
+        outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
+        pairs = [(o, g) for o, g in zip(outputs, args, strict=False) if isinstance(o, Tensor) and o._requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        api.backward_many([o for o, _ in pairs], [g for _, g in pairs])
+        return (None, None, *(one._grad if isinstance(one, Tensor) else None for one in points))
+
+
+# ---- the other form -------------------------------------------------------------------------------------------------
+
+
+class _Holder:
+    """Stands in a node for one saved tensor; ``keys`` says by pass which recomputed tensor it stands for."""
+
+    __slots__ = ("__weakref__", "keys")
+
+    def __init__(self) -> None:
+        self.keys: dict[int, int] = {}
+
+
+class _Stop(Exception):
+    """Everything the backward pass needs has been computed again."""
+
+
+class _Frame:
+    """One checkpointed call: its holders, and what was computed again for each pass."""
+
+    def __init__(self, rerun: Callable[[], Any], check: bool, early_stop: bool) -> None:
+        self.rerun, self.check, self.early_stop = rerun, check, early_stop
+        self.holders: list[weakref.ref[_Holder]] = []
+        self.looks: list[Any] = []
+        self.counts: dict[int, int] = defaultdict(int)
+        self.found: dict[int, dict[int, Tensor]] = defaultdict(dict)
+        self.done: set[int] = set()
+
+    def pack(self, tensor: Tensor) -> _Holder:
+        """The first run saves a tensor."""
+        holder = _Holder()
+        self.holders.append(weakref.ref(holder))
+        self.looks.append(_look(tensor))
+        return holder
+
+    def unpack(self, holder: _Holder) -> Tensor:
+        """Backward asks for a tensor."""
+        number = running.task.number if running.task is not None else next(_outside)
+        if number not in self.done:
+            self._run_again(number)
+        key = holder.keys.pop(number, None)
+        if key is None:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you "
+                "are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an issue "
+                "with details on your use case."
+            )
+        return self.found[number].pop(key)
+
+    def _run_again(self, number: int) -> None:
+        with _Refill(self, number), contextlib.suppress(_Stop), enable_grad():
+            self.rerun()
+        self.done.add(number)
+        count, expected = self.counts[number], len(self.holders)
+        if count != expected:
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {expected}\nNumber of tensors saved during "
+                f"recomputation: {count}.\n{_TIP}"
+            )
+        if self.check:
+            self._compare(number)
+
+    def _compare(self, number: int) -> None:
+        """Refuse tensors that look different from those of the first run."""
+        wrong = []
+        for position, reference in enumerate(self.holders):
+            holder = reference()
+            if holder is None or number not in holder.keys:
+                continue
+            look = _look(self.found[number][holder.keys[number]])
+            if look != self.looks[position]:
+                wrong.append(
+                    f"tensor at position {position}:\nsaved metadata: {self.looks[position]}\nrecomputed metadata: {look}"
+                )
+        if wrong:
+            said = "\n".join(wrong)
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                f"during the forward pass.\n{said}.\n{_TIP}"
+            )
+
+
+_TIP = (
+    "Tip: To see a more detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)`."
+)
+
+
+class _Refill(saved_tensors_hooks):
+    """The hooks of a second run: what it saves fills the frame's holders."""
+
+    def __init__(self, frame: _Frame, number: int) -> None:
+        def pack(tensor: Tensor) -> Tensor:
+            position = frame.counts[number]
+            frame.counts[number] += 1
+            if position >= len(frame.holders):
+                return tensor.detach()
+            holder = frame.holders[position]()
+            if holder is not None:
+                holder.keys[number] = position
+                frame.found[number][position] = tensor.detach()
+            if frame.early_stop and frame.counts[number] == len(frame.holders):
+                raise _Stop
+            return tensor.detach()
+
+        super().__init__(pack, lambda tensor: tensor)
+
+
+def _look(tensor: Tensor) -> dict[str, Any]:
+    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
+
+
+def _refilled(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    preserve: bool,
+    context_fn: Callable[[], tuple[Any, Any]],
+    determinism_check: str,
+    early_stop: bool,
+) -> Any:
+    if determinism_check not in ("default", "none"):
+        raise ValueError(
+            f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
+        )  # fmt: skip
+    around_first, around_second = context_fn()
+    surroundings = Surroundings(preserve)
+    kept = _Inputs(args)
+    if kept.node is None:  # in no_grad: there will be no backward
+        with around_first:
+            return function(*args, **kwargs)
+
+    def rerun() -> None:
+        with surroundings.restored(), around_second:
+            function(*kept.restored(), **kwargs)
+
+    frame = _Frame(rerun, determinism_check == "default", early_stop and _EarlyStop.enabled)
+    with saved_tensors_hooks(frame.pack, frame.unpack), around_first:
+        return function(*args, **kwargs)
+
+
+class _SaveInputs(Function):
+    """Saves the inputs as any node does, so that versions are checked and the hooks around the call see them."""
+
+    @staticmethod
+    def forward(ctx: Any, key: Tensor, *tensors: Tensor) -> Tensor:
+        """Keep the tensors; the result is only there to hold the node."""
+        ctx.save_for_backward(*tensors)
+        return key.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Never run."""
+        raise AssertionError("Did not expect to backward on this graph")
+
+
+class _Inputs:
+    """The arguments of a checkpointed call, kept for its second run."""
+
+    def __init__(self, args: tuple[Any, ...]) -> None:
+        self.others = [None if isinstance(arg, Tensor) else arg for arg in args]
+        self.places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
+        key = zeros((0,), _Float)
+        key._requires_grad = True
+        self.node = _SaveInputs.apply(key, *(args[i] for i in self.places)).grad_fn
+
+    def restored(self) -> list[Any]:
+        """The arguments."""
+        args = list(self.others)
+        for place, tensor in zip(self.places, self.node.saved_tensors, strict=True):
+            args[place] = tensor
+        return args
+
+
+class _Float:
+    """The dtype and device of the tensor that keys the saved inputs."""
+
+    dtype, device = float32, CPU
+
+
+__all__ = [
+    "CheckpointError", "CheckpointFunction", "DefaultDevice", "check_backward_validity", "checkpoint",
+    "checkpoint_sequential", "detach_variable", "noop_context_fn", "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+]  # fmt: skip
