@@ -93,7 +93,7 @@ class Recording:
         self._firsts: list[int] = []
         self._found: dict[tuple[type[Event], ...], Ints] = {}
         self._kinds: Kinds = np.zeros(1 << 12, np.uint8)
-        self.steps = 0
+        self.steps, self._version = 0, -1
         # Keyframes of another version are left alone: the way is folded from the events.
         readable = self.meta.get("keyframes") == store.described(keyframes.KINDS)
         with self._reading():
@@ -143,7 +143,10 @@ class Recording:
     def refresh(self) -> int:
         """Take in what was added since the last call and return the number of steps now known."""
         with self._reading():
-            self.meta = self._read_meta()
+            (version,) = self._database.execute("PRAGMA data_version").fetchone()
+            if version == self._version:
+                return self.steps  # nobody has written since
+            self._version, self.meta = version, self._read_meta()
             after = self._firsts[-1] if self._firsts else -1
             for first, last, packed in self._batches.firsts(after):
                 self._add_batch(first, last, decode_kinds(packed))
