@@ -33,6 +33,9 @@ class Channel:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection, self._lock = connection, threading.Lock()
+        connection.set_inheritable(False)
+        if hasattr(os, "register_at_fork"):  # a child that holds the line would hide the worker's end
+            os.register_at_fork(after_in_child=connection.close)
         self._inbox = protocol.Inbox()
 
     def send(self, reply: Reply) -> None:
@@ -72,7 +75,9 @@ class Worker:
         self._stepper.install()
         if self._start.breakpoints:
             self._stepper.break_at(self._start.breakpoints, self._state)
-        if self._start.break_on_start:
+        if self._start.until_step:
+            self._stepper.run_to_step(self._start.until_step)
+        elif self._start.break_on_start:
             self._stepper.break_at_start()
 
     def _want_input(self) -> None:

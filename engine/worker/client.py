@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -37,6 +38,7 @@ class WorkerClient:
         self._words: deque[bytes] = deque(maxlen=64)
         self._ended: Ended | None = None
         self._stopping = False
+        self._last: Any = None
         threading.Thread(target=self._listen, name="stridescope-last-words", daemon=True).start()
 
     @classmethod
@@ -72,7 +74,7 @@ class WorkerClient:
             threading.Thread(target=self._insist, name="stridescope-stop", daemon=True).start()
 
     def receive(self, timeout: float = 0.0) -> list[Any]:
-        """Return the replies that came within a time; the last one ever is always :class:`Ended` or Failed."""
+        """Return the replies that came within a time; the last one ever is always :class:`Ended`."""
         if not self._waiting and self._ended is None and select.select([self], [], [], timeout)[0]:
             self._read()
         replies = list(self._waiting)
@@ -86,10 +88,17 @@ class WorkerClient:
             piece = b""
         for reply in self._inbox.feed(piece):
             self._ended = reply if isinstance(reply, Ended) else self._ended
+            self._last = reply
             self._waiting.append(reply)
         if not piece and self._ended is None:
-            self._ended = Ended(self.process.wait(), "stopped" if self._stopping else "killed")
+            self._ended = Ended(self.process.wait(), self._why())
             self._waiting.append(self._ended)
+
+    def _why(self) -> str:
+        """Return the reason why the worker is gone, when it could not tell itself."""
+        if isinstance(self._last, protocol.Failed):
+            return "refused"
+        return "stopped" if self._stopping else "killed"
 
     def wait(self, kind: type[T], timeout: float = 10.0) -> T:
         """Return the next reply of a kind, leaving out others; raises :class:`WorkerTimeout`."""
@@ -113,9 +122,15 @@ class WorkerClient:
         return b"".join(self._words).decode(errors="replace")
 
     def kill(self) -> None:
-        """End the worker on the spot; its recording is complete up to the last flush."""
-        self.process.kill()
+        """End the worker and its children on the spot; its recording is complete up to the last flush."""
+        self._kill()
         self.process.wait()
+
+    def _kill(self) -> None:
+        if os.name == "nt":
+            self.process.kill()
+        elif self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)  # it leads a group of its own, see _spawn
 
     def close(self) -> None:
         """Let go of the worker; one that still runs is killed."""
@@ -136,7 +151,7 @@ class WorkerClient:
         try:
             self.process.wait(GRACE)
         except subprocess.TimeoutExpired:
-            self.process.kill()
+            self._kill()
 
     def _listen(self) -> None:
         assert self.process.stderr is not None
@@ -168,6 +183,7 @@ def _spawn(python: str, theirs: socket.socket) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [*worker_command(python), address],
         pass_fds=[theirs.fileno()] if inherited else (),
+        start_new_session=inherited,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -51,6 +51,8 @@ class Start:
     """Run this program; the first command, once.
 
     ``memory_limit`` is in bytes, 0 for none; ``every_line`` records every round of the longest loop, at its price.
+    With ``until_step`` the script first stops at that step: a script that does the same each time goes on from a
+    moment of its last run.
     """
 
     path: str
@@ -63,6 +65,7 @@ class Start:
     break_on_error: bool = True
     memory_limit: int = 0
     every_line: bool = False
+    until_step: int = 0
     breakpoints: tuple[Breakpoint, ...] = ()
 
 
@@ -191,7 +194,7 @@ class Completed:
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """The script is over. ``reason`` is finished, stopped, memory or, told by the client, killed."""
+    """The script is over. ``reason`` is finished, stopped, memory or, told by the client, killed or refused."""
 
     status: int
     reason: str = "finished"

@@ -71,6 +71,8 @@ class RecordedRun:
         if ready is not None:
             ready()
         atexit.register(self.close)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._watch.stop)
         self._close_before_exit()
         self._watch.start()
         self._status = run_program(self.loaded, self.program.argv, self.program.path, self._note_failure)

@@ -29,9 +29,9 @@ LINES = frozenset({events.LineReached.code})
 OPS = frozenset({events.OpBegan.code, events.NodeBegan.code})
 DECISIONS = frozenset(event.code for event in EVENTS if event.family != "line") | {events.ExceptionRaised.code} | LINES
 GRAINS = {"line": LINES, "op": OPS, "event": DECISIONS}
-# What one can be inside of: an op, a node's run, a backward pass.
-OPENERS = frozenset({events.OpBegan.code, events.NodeBegan.code, events.BackwardBegan.code})
-CLOSERS = frozenset({kind.code for kind in (events.OpEnded, events.OpFailed, events.NodeEnded, events.BackwardEnded)})
+# What one can be inside of: an op, a node's run. A backward pass is no level: stepping over ops walks node after node.
+OPENERS = frozenset({events.OpBegan.code, events.NodeBegan.code})
+CLOSERS = frozenset({kind.code for kind in (events.OpEnded, events.OpFailed, events.NodeEnded)})
 # Sent to the main thread to pause a script that emits nothing. Whoever resets it does no harm: its default is nothing.
 NUDGE: signal.Signals = signal.SIGBREAK if os.name == "nt" else signal.SIGURG  # type: ignore[attr-defined]
 PATIENCE = 0.15  # seconds in which a paused script may reach an event by itself
@@ -42,12 +42,13 @@ Depth = tuple[int, int]
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
-    """Where a step ends: at an event of these kinds, in this thread, no deeper than this."""
+    """Where a step ends: at an event of these kinds, in this thread, no deeper and no earlier than this."""
 
     codes: frozenset[int]
     reason: str = "step"
     thread: int = 0
     deepest: Depth | None = None
+    step: int = 0
 
 
 class Stepper:
@@ -63,6 +64,7 @@ class Stepper:
         self._held = False
         self._stopped = threading.Event()
         self._level = 0  # how many ops and nodes the script is inside of, counted from where the gate was put in
+        self._count = 0  # the step of the last event, while a goal asks for one
         self._last = 0  # the kind of the event where the script stands
         self._raw: Callable[[Wire], object] = _nobody
         self._ours: frozenset[int] = frozenset()
@@ -98,6 +100,12 @@ class Stepper:
     def break_at_start(self) -> None:
         """Stop at the first line."""
         self._goal = Goal(LINES, "start")
+        self._choose()
+
+    def run_to_step(self, step: int) -> None:
+        """Stop at a step of an earlier run of the same script; called before its first line."""
+        self._count = self._flush() - 1
+        self._goal = Goal(DECISIONS, step=step)
         self._choose()
 
     def pause(self) -> None:
@@ -146,11 +154,13 @@ class Stepper:
         """
         if (thread := threading.get_ident()) in self._ours:
             self._raw(wire)
+            self._count += 1
             return
         if self._held:
             _wait_for_the_end()
         with self._turn:
             self._raw(wire)
+            self._count += 1
             if wire[0] in DECISIONS and not self._stopped.is_set():
                 self._judge(wire, wire[0], thread)
 
@@ -166,13 +176,16 @@ class Stepper:
     def _reason(self, wire: Wire, code: int, thread: int) -> tuple[str, str] | None:
         if self._pausing:
             return "pause", ""
-        goal = self._goal
-        if goal is not None and code in goal.codes and goal.thread in (0, thread) and self._shallow(goal.deepest):
-            return goal.reason, ""
+        if self._goal is not None and self._is_reached(self._goal, code, thread):
+            return self._goal.reason, ""
         for point in self._points:
             if point.test(wire) and (detail := self._hit(point, wire)) is not None:
                 return "breakpoint", detail
         return None
+
+    def _is_reached(self, goal: Goal, code: int, thread: int) -> bool:
+        there = code in goal.codes and goal.thread in (0, thread) and self._count >= goal.step
+        return there and self._shallow(goal.deepest)
 
     def _hit(self, point: Armed, wire: Wire) -> str | None:
         """Return what to say of a breakpoint whose test is true, None when it does not stop after all."""

@@ -145,6 +145,15 @@ def test_each_stop_finds_the_recording_complete(calls: Any) -> None:
         assert calls.state(stopped.step).line == line(calls, stopped)
 
 
+def test_a_run_goes_on_from_a_step_of_the_last_one(calls: Any, script: Writer, work: Starter) -> None:
+    for wanted in (9, 9, 8):
+        assert go(calls, RunTo(path_of(calls), wanted)) == wanted
+    before = calls.events()
+    again = work(script(CALLS), until_step=len(before) - 1)
+    assert again.wait(Stopped).step == len(before) - 1
+    assert again.events() == before
+
+
 ENDLESS = {
     "pure": "n = 0\nwhile True:\n    n += 1\n",
     "one_line": "while True: pass\n",
