@@ -23,11 +23,19 @@ def _is_power_of_two(number: int) -> bool:
     return number > 0 and number & (number - 1) == 0
 
 
+def _assertion(failed: str, place: str, text: str) -> RuntimeError:
+    where = f'INTERNAL ASSERT FAILED at "/__w/pytorch/pytorch/c10/core/{place}'
+    return RuntimeError(f"{failed} {where}, please report a bug to PyTorch. {text}")
+
+
 def _out_of_bounds(line: int) -> RuntimeError:
-    return RuntimeError(
-        f'i < config_.size() INTERNAL ASSERT FAILED at "/__w/pytorch/pytorch/c10/core/AllocatorConfig.h":{line}, '
-        "please report a bug to PyTorch. Index out of bounds in ConfigTokenizer"
-    )
+    text = "Index out of bounds in ConfigTokenizer"
+    return _assertion("i < config_.size()", f'AllocatorConfig.h":{line}', text)
+
+
+def _unclosed() -> RuntimeError:
+    text = "Expected closing bracket ']' in ConfigTokenizer but reached end of config"
+    return _assertion("i < tokenizer.size()", 'AllocatorConfig.cpp":211', text)
 
 
 class Tokens:
@@ -39,10 +47,10 @@ class Tokens:
     def __len__(self) -> int:
         return len(self.tokens)
 
-    def text(self, index: int) -> str:
-        """The token at ``index``; past the end it is PyTorch's internal assert."""
+    def text(self, index: int, line: int = 124) -> str:
+        """The token at ``index``; past the end it is PyTorch's internal assert at that line of its source."""
         if index >= len(self.tokens):
-            raise _out_of_bounds(124)
+            raise _out_of_bounds(line)
         return self.tokens[index]
 
     def unsigned(self, index: int) -> int:
@@ -193,7 +201,7 @@ def _large_segment_size(settings: AllocatorSettings, tokens: Tokens, index: int)
 
 
 def _roundup_power2_divisions(settings: AllocatorSettings, tokens: Tokens, index: int) -> int:
-    if tokens.text(index) == "[":
+    if tokens.text(index, 55) == "[":
         return _roundup_list(settings.roundup_power2_divisions, tokens, index + 1)
     value = tokens.unsigned(index)
     if not _is_power_of_two(value):
@@ -216,10 +224,10 @@ def _roundup_list(divisions: list[int], tokens: Tokens, index: int) -> int:
             divisions[: last + 1] = [value] * (last + 1) if first else [*divisions[:last], value]
             first = False
         index += 3
-        if tokens.text(index) != "]":
+        if tokens.text(index, 55) != "]":
             index += 1
     if index >= len(tokens):
-        raise _out_of_bounds(55)
+        raise _unclosed()
     return index
 
 

@@ -27,12 +27,18 @@ def printed_by(command: list[str], script: pathlib.Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def torch_prints() -> Runner:
-    """Run a script on real PyTorch and give what it prints."""
+def torch_python() -> str:
+    """The Python that has real PyTorch."""
     python = os.environ.get("STRIDESCOPE_TORCH_PYTHON")
     if not python:
         pytest.skip("STRIDESCOPE_TORCH_PYTHON names no Python with a real PyTorch: use packaging/dev.py compare")
-    return lambda script: printed_by([python], script)
+    return python
+
+
+@pytest.fixture(scope="session")
+def torch_prints(torch_python: str) -> Runner:
+    """Run a script on real PyTorch and give what it prints."""
+    return lambda script: printed_by([torch_python], script)
 
 
 @pytest.fixture(scope="session")
