@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.op import Op
+from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import store
 from stridescope.engine.dtype import can_cast, scalar_name
 from stridescope.engine.layout import contiguous_strides, dense_strides_like
@@ -20,10 +21,6 @@ RESIZED = (
     "shape {}. This behavior is deprecated, and in a future PyTorch release outputs will not be resized unless they "
     "have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
     "t.resize_(0)."
-)
-# Ops that are no elementwise kernels insist on the result's own dtype.
-EXACT = (
-    "Expected out tensor to have dtype {}, but got {} instead"
 )
 
 
@@ -41,7 +38,7 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
     finally:
         grad_mode.enabled = enabled
     if isinstance(result, tuple) and type(result) is not tuple:
-        return type(result)(targets)
+        return return_type(f"{type(result).__name__}_out", type(result).__match_args__)(targets)
     return targets if isinstance(result, (tuple, list)) else out
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.device import CPU, device
-from stridescope.engine.dispatch.overlap import refuse_overlap
+from stridescope.engine.dispatch.overlap import refuse_overlap, writable
 from stridescope.engine.dispatch.promote import common
 from stridescope.engine.dtype import FROM_NUMPY, bool_, can_cast, dtype, float32, float64, int64, scalar_name
 from stridescope.engine.layout import (
@@ -329,4 +329,5 @@ def store(target: Tensor, result: Tensor) -> None:
     if target._conj or target._neg:
         array = np.conj(array) if target._conj else array
         array = np.negative(array) if target._neg else array
-    np.copyto(target._array, array, casting="unsafe")
+    if array.size:
+        np.copyto(writable(target), array, casting="unsafe")

@@ -23,6 +23,7 @@ from stridescope.engine.ops import (
     division,
     extremes,
     filling,
+    indexed,
     indexing,
     joining,
     matmul,
@@ -30,14 +31,19 @@ from stridescope.engine.ops import (
     norms,
     pairs,
     powers,
+    products,
     rearranging,
     reduce,
     resizing,
     rounding,
+    scatter,
+    searching,
     selecting,
+    softmax,
     sorting,
     spread,
     statistics,
+    triangles,
     unary,
     views,
     views_copy,
@@ -49,7 +55,12 @@ from stridescope.engine.ops import (
 from stridescope.engine.ops.attach import attach_methods, functions_of
 
 floating_errors.install()
-MODULES = (arithmetic, division, powers, rounding, unary, comparison, reduce, views, copying, creation, matmul, bitwise, choice, complexes, cumulative, extremes, minmax, pairs, sorting, spread, views_select, views_split, views_shape, views_dtype, views_copy, joining, rearranging, indexing, areas, norms, statistics, aliases, resizing, filling, selecting)  # fmt: skip
+MODULES = (
+    arithmetic, division, powers, rounding, unary, comparison, reduce, views, copying, creation, matmul, bitwise,
+    choice, complexes, cumulative, extremes, minmax, pairs, sorting, spread, views_select, views_split, views_shape,
+    views_dtype, views_copy, joining, rearranging, indexing, areas, norms, statistics, aliases, resizing, filling,
+    selecting, scatter, indexed, triangles, softmax, searching, products,
+)  # fmt: skip
 aliases.declare()
 OPS: tuple[Op, ...] = tuple(DECLARED)
 # Public functions by namespace: FUNCTIONS["torch"]["add"], FUNCTIONS["torch.nn.functional"]["relu"].

@@ -9,7 +9,7 @@ from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.parser import Function, is_number
 from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.events import journal
-from stridescope.engine.ops import attributes, complexes, indexing, norms, operators, printing
+from stridescope.engine.ops import attributes, complexes, indexing, norms, operators, printing, searching
 from stridescope.engine.tensor import Tensor
 
 
@@ -38,7 +38,7 @@ def attach_methods(ops: Iterable[Op]) -> None:
             grouped.setdefault(op.name, []).append(op)
     for name, overloads in grouped.items():
         setattr(Tensor, name, _method(Function(name, overloads, method=True)))
-    for module in (attributes, indexing, printing, complexes, operators, norms):
+    for module in (attributes, indexing, printing, complexes, operators, norms, searching):
         for name, value in module.METHODS.items():
             setattr(Tensor, name, value)
     by_name = {op.qualified: op for op in ops}
@@ -74,7 +74,6 @@ OPERATORS: dict[str, tuple[str, bool]] = {
     "__radd__": ("add.Tensor", False),
     "__iadd__": ("add_.Tensor", False),
     "__sub__": ("sub.Tensor", False),
-    "__rsub__": ("rsub.Scalar", False),
     "__isub__": ("sub_.Tensor", False),
     "__mul__": ("mul.Tensor", False),
     "__rmul__": ("mul.Tensor", False),

@@ -135,47 +135,50 @@ def _no_derivative(name: str) -> Any:
     raise RuntimeError(f"derivative for aten::{name} is not implemented")
 
 
-remainder_run = elementwise(_remainder, "remainder_cpu", "if")
+_remainder_run = elementwise(_remainder, "remainder_cpu", "if")
 _fmod_run = elementwise(_fmod, "fmod_cpu", "if")
 
-for _name, _run, _mode, _words in (
-    ("remainder", remainder_run, "floor", "other"),
-    ("fmod", _fmod_run, "trunc", "self"),
-):
+
+def _rest(name: str, run: Any, mode: str, words: str) -> None:
+    """``name`` of two tensors; ``mode`` is how the quotient is rounded, ``words`` whose sign the rest has."""
     define(
-        f"{_name}.Scalar(Tensor self, Scalar other) -> Tensor",
-        doc=f"What division by a number leaves, with the sign of {_words}.",
-        run=_run,
-        node=f"{_name.capitalize()}Backward0",
-        grads={"self": lambda grad: grad},
-        samples=[((3, 4), 0.7)],
-        inplace=True,
-    )
-    define(
-        f"{_name}.Tensor(Tensor self, Tensor other) -> Tensor",
-        doc=f"What division leaves, with the sign of {_words}.",
-        run=_run,
-        node=f"{_name.capitalize()}Backward1",
+        f"{name}.Tensor(Tensor self, Tensor other) -> Tensor",
+        doc=f"What division leaves, with the sign of {words}.",
+        run=run,
+        node=f"{name.capitalize()}Backward1",
         grads={
             "self": lambda grad: grad,
-            "other": (
-                (lambda grad, self, other: -grad * self.div(other, rounding_mode="floor"))
-                if _mode == "floor"
-                else (lambda grad, self, other: -grad * self.div(other, rounding_mode="trunc"))
-            ),
+            "other": lambda grad, self, other: -grad * self.div(other, rounding_mode=mode),
         },
         samples=[((3, 4), (4,))],
         inplace=True,
     )
 
+
+def _rest_of_number(name: str, run: Any, words: str) -> None:
+    define(
+        f"{name}.Scalar(Tensor self, Scalar other) -> Tensor",
+        doc=f"What division by a number leaves, with the sign of {words}.",
+        run=run,
+        node=f"{name.capitalize()}Backward0",
+        grads={"self": lambda grad: grad},
+        samples=[((3, 4), 0.7)],
+        inplace=True,
+    )
+
+
+_rest("remainder", _remainder_run, "floor", "other")
 remainder_left = define(
     "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
     doc="What dividing a number by each element leaves.",
-    run=remainder_run,
+    run=_remainder_run,
     node="NotImplemented",
     grads={"other": lambda grad: _no_derivative("remainder")},
     method=False,
 )
+_rest_of_number("remainder", _remainder_run, "other")
+_rest("fmod", _fmod_run, "trunc", "self")
+_rest_of_number("fmod", _fmod_run, "self")
 
 for _name, _function, _words in (
     ("gcd", np.gcd, "greatest common divisor"),

@@ -144,6 +144,14 @@ for _name, _reduce, _pick, _word in (
         samples=[((3, 4),)],
     )
     define(
+        f"{_name}.other(Tensor self, Tensor other) -> Tensor",
+        doc=f"The {_word} of each pair.",
+        composite=(lambda self, other: self.maximum(other)) if _name == "max" else (
+            lambda self, other: self.minimum(other)
+        ),
+        samples=[((3, 4), (4,))],
+    )  # fmt: skip
+    define(
         f"{_name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
         doc=f"The {_word} elements along a dim, and where they stand.",
         run=_along(_name, _pick),
@@ -155,14 +163,6 @@ for _name, _reduce, _pick, _word in (
         },
         samples=[((3, 4), 1)],
     )
-    define(
-        f"{_name}.other(Tensor self, Tensor other) -> Tensor",
-        doc=f"The {_word} of each pair.",
-        composite=(lambda self, other: self.maximum(other)) if _name == "max" else (
-            lambda self, other: self.minimum(other)
-        ),
-        samples=[((3, 4), (4,))],
-    )  # fmt: skip
     define(
         f"a{_name}(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
         doc=f"The {_word} elements along some dims; equal ones share the gradient.",

@@ -85,28 +85,28 @@ def _vector_norm(self: Tensor, ord: Any, dim: Any, keepdim: bool, kind: dtype | 
     return wrapped(lengths(array, order, axes(dim, array.ndim), keepdim), target.to_real(), self)
 
 
-def norm_grad(grad: Tensor, self: Tensor, order: float, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
+def norm_grad(grad: Tensor, self: Tensor, order: float, result: Tensor, dim: Any, keepdim: bool) -> Any:
     """The gradient of a p-norm (``linalg_vector_norm_backward``)."""
     grad, result = unreduced(grad, self.shape, dim, keepdim), unreduced(result, self.shape, dim, keepdim)
     if order == 0:
-        return self.new_zeros(self.shape)  # type: ignore[no-any-return]
+        return None
     if order == 1:
-        return self.sgn() * grad  # type: ignore[no-any-return]
+        return self.sgn() * grad
     if order == 2:
-        return grad * (self / result).masked_fill(result == 0, 0)  # type: ignore[no-any-return]
+        return grad * (self / result).masked_fill(result == 0, 0)
     if order in (INF, -INF):
         size = self.abs()
         mask = (size == result).logical_or(size.isnan())
         count = mask.sum(axes(dim, self._array.ndim), True)
-        return self.sgn() * (grad / count * mask)  # type: ignore[no-any-return]
+        return self.sgn() * (grad / count * mask)
     if order < 1:
         slope = self.sgn() * self.abs().pow(order - 1).masked_fill(self == 0, 0)
-        return slope * grad * result.pow(1 - order)  # type: ignore[no-any-return]
+        return slope * grad * result.pow(1 - order)
     if order < 2:
         slope = self.sgn() * self.abs().pow(order - 1)
-        return slope * (grad / result.pow(order - 1)).masked_fill(result == 0, 0)  # type: ignore[no-any-return]
+        return slope * (grad / result.pow(order - 1)).masked_fill(result == 0, 0)
     slope = self * self.abs().pow(order - 2)
-    return slope * (grad / result.pow(order - 1)).masked_fill(result == 0, 0)  # type: ignore[no-any-return]
+    return slope * (grad / result.pow(order - 1)).masked_fill(result == 0, 0)
 
 
 vector_norm = define(

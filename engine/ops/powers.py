@@ -47,17 +47,6 @@ def _scalar_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     return real_if(self.dtype, grad * conj(power * exponent))
 
 
-pow_scalar = define(
-    "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
-    doc="Raises each element to a power.",
-    run=_scalar_run,
-    node="PowBackward0",
-    grads={"self": lambda grad, self, exponent: _scalar_grad(grad, self, exponent)},
-    samples=[((3, 4), 2), ((3,), 3.0)],
-    inplace=True,
-)
-
-
 def _exponent_grad(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
     log = self.log() if isinstance(self, Tensor) else np.log(self)
     if isinstance(log, Tensor):
@@ -91,6 +80,17 @@ pow_base = define(
     node="PowBackward2",
     grads={"exponent": lambda grad, self, exponent, result: _exponent_grad(grad, self, exponent, result)},
     method=False,
+)
+
+
+pow_scalar = define(
+    "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+    doc="Raises each element to a power.",
+    run=_scalar_run,
+    node="PowBackward0",
+    grads={"self": lambda grad, self, exponent: _scalar_grad(grad, self, exponent)},
+    samples=[((3, 4), 2), ((3,), 3.0)],
+    inplace=True,
 )
 
 

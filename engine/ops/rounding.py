@@ -50,10 +50,13 @@ def _round_decimals(a: Any, decimals: int) -> Any:
     return np.rint(a * factor) / factor if decimals > 0 else np.rint(a / factor) * factor
 
 
+_round_run = elementwise(_round_decimals, "round_cpu", "f", count=1)
+_round_whole = elementwise(_round_decimals, "round_vml_cpu", "f", count=1)
+
 define(
     "round.decimals(Tensor self, *, int decimals) -> Tensor",
     doc="Rounds to a number of decimals.",
-    run=elementwise(_round_decimals, "round_cpu", "f", count=1),
+    run=lambda self, decimals: (_round_run if decimals else _round_whole)(self, decimals),
     node="RoundBackward1",
     grads={"self": _zeros},
     inplace=True,

@@ -11,11 +11,14 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import BOOL, int64
+from stridescope.engine.kernels import selection
 from stridescope.engine.layout import dense_strides_like, wrap_dim
 from stridescope.engine.ops.extremes import chosen_grad, comparable, nonempty_dim, shared_evenly
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
+
+LONGEST = 4096  # rows longer than this keep the stable order of equal elements
 
 
 def ordered(array: Array, dim: int, descending: bool) -> Array:
@@ -53,7 +56,7 @@ sort_stable = define(
     "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     doc="The elements in order along a dim, and where they stood.",
     run=_sort,
-    node="SortBackward0",
+    node="SortBackward1",
     grads=_CHOSEN,
 )
 sort = define(
@@ -82,16 +85,41 @@ define(
 )
 
 
+def _with_ties(array: Array, where: Array, dim: int, choose: Callable[[Any], list[int]]) -> Array:
+    """Replace the choice in rows that have equal elements by the one that PyTorch's algorithm comes to."""
+    size = array.shape[dim]
+    if not 1 < size <= LONGEST:
+        return where
+    rows = np.moveaxis(comparable(array), dim, -1)
+    order = np.sort(rows, axis=-1)
+    equal = order[..., 1:] == order[..., :-1]
+    if rows.dtype.kind == "f":
+        equal |= np.isnan(order[..., 1:]) & np.isnan(order[..., :-1])
+    tied = equal.any(-1)
+    if tied.any():
+        where = np.moveaxis(where, dim, -1).copy()
+        for place in zip(*np.nonzero(tied), strict=True) if tied.ndim else [()]:
+            where[place] = choose(rows[place].tolist())
+        where = np.moveaxis(where, -1, dim)
+    return where
+
+
 def _topk(self: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Tensor, Tensor]:
     array = resolved(self)
     dim = wrap_dim(dim, array.ndim)
     if not 0 <= k <= (array.shape[dim] if array.ndim else 1):
         raise RuntimeError("selected index k out of range")
-    if self.dtype.is_complex:
-        raise not_implemented("topk_cpu", self.dtype)
+    if self.dtype.is_complex or self.dtype.category == BOOL:
+        raise RuntimeError(
+            " topk does not support complex dtypes on CPU"
+            if self.dtype.is_complex
+            else "topk does not support bool dtypes on CPU"
+        )
     if not array.ndim:
-        return wrapped(array.copy(), self.dtype, self), wrapped(np.zeros((), np.int64), int64, self)
+        return _single(self) if k else (self.new_empty((0,)), self.new_empty((0,), dtype=int64))
     where = np.take(ordered(array, dim, largest), np.arange(k), dim)
+    if k:
+        where = _with_ties(array, where, dim, lambda row: selection.top(row, k, largest, sorted))
     return wrapped(np.take_along_axis(array, where, dim), self.dtype, self), wrapped(where, int64, self)
 
 
@@ -126,7 +154,9 @@ def _kthvalue(self: Tensor, k: int, dim: int, keepdim: bool) -> tuple[Tensor, Te
         raise not_implemented("kthvalue_cpu", self.dtype)
     if not array.ndim:
         return _single(self)
-    return _picked(self, array, np.take(ordered(array, dim, False), [k - 1], dim), dim, keepdim)
+    where = np.take(ordered(array, dim, False), [k - 1], dim)
+    where = _with_ties(array, where, dim, lambda row: [selection.kth(row, k - 1)])
+    return _picked(self, array, where, dim, keepdim)
 
 
 define(
@@ -178,7 +208,10 @@ def _median_dim(name: str, skip_nan: bool) -> Callable[..., Any]:
         array = resolved(self)
         dim = nonempty_dim("median", array, dim)
         _check_median(self)
-        return _picked(self, array, _middle(array, dim, skip_nan), dim, keepdim) if array.ndim else _single(self)
+        if not array.ndim:
+            return _single(self)
+        where = _with_ties(array, _middle(array, dim, skip_nan), dim, lambda row: [selection.middle(row, skip_nan)])
+        return _picked(self, array, where, dim, keepdim)
 
     return run
 

@@ -1,0 +1,348 @@
+"""Ops that take a list of indices along one dim (index_add, index_copy, …), and take and put on the flat tensor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import cast, laid_out, resolved
+from stridescope.engine.dtype import INTEGER, bool_, int32, int64, scalar_name
+from stridescope.engine.layout import broadcast_shapes, dense_strides_like, wrap_dim
+from stridescope.engine.ops.arithmetic import scaled
+from stridescope.engine.ops.reduce import wrapped
+from stridescope.engine.ops.scatter import at_least_1d, reduce_into, scatter_reduce_grads
+from stridescope.engine.storage import Array
+from stridescope.engine.tensor import Tensor, fresh
+
+
+def _rows(array: Array, dim: int) -> Array:
+    """The array with ``dim`` first; shares memory."""
+    return np.moveaxis(at_least_1d(array), dim, 0)
+
+
+def _check_entries(index: Array, dim: int, size: int, kind: type[Exception], prefix: str = "") -> Array:
+    """The indices from 0 up; raises when one lies outside."""
+    bad = index[(index < -size) | (index >= size)]
+    if bad.size:
+        raise kind(f"{prefix}index {bad.flat[0]} is out of bounds for dimension {dim} with size {size}")
+    return np.where(index < 0, index + size, index)
+
+
+def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[int, Array]:
+    """Check what index_add and index_reduce take, with their texts."""
+    dim = wrap_dim(dim, self._array.ndim)
+    if index.dtype not in (int64, int32):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {scalar_name(index.dtype)}")
+    if index._array.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index._array.ndim} with type: "
+                         f"{scalar_name(index.dtype)} and size: {list(index.shape)}")  # fmt: skip
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            f"{name}(): self ({scalar_name(self.dtype)}) and source ({scalar_name(source.dtype)}) must have the same "
+            "scalar type"
+        )
+    size = source._array.shape[dim] if source._array.ndim else 1
+    if size != index._array.size:
+        raise RuntimeError(
+            f"{name}(): Number of indices ({index._array.size}) should be equal to source.size(dim): ({size}), for "
+            f"dim: {dim}"
+        )
+    own = [n for d, n in enumerate(self.shape) if d != dim]
+    other = [n for d, n in enumerate(source.shape) if d != dim]
+    if self._array.ndim == source._array.ndim and own != other:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(self.shape)} source.shape = {list(source.shape)}"
+        )
+    where = index._array.reshape(-1)
+    size = at_least_1d(self._array).shape[dim]
+    bad = where[(where < 0) | (where >= size)]
+    if bad.size:
+        raise RuntimeError(f"index {bad.flat[0]} is out of bounds for dimension {dim} with size {size}")
+    return dim, where
+
+
+def _copy_of(self: Tensor) -> Array:
+    return np.array(resolved(self), order="C")
+
+
+def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
+    dim, where = _along("index_add_", self, dim, index, source)
+    result = _copy_of(self)
+    added = _rows(resolved(source), dim)
+    if alpha != 1:
+        added = added * self.dtype.np.type(alpha)
+    ufunc = np.logical_or if result.dtype == np.bool_ else np.add
+    ufunc.at(_rows(result, dim), where, added)
+    return wrapped(result, self.dtype, self)
+
+
+def _picked_like(grad: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """The gradient of what was added: grad at the indices, in the source's shape."""
+    if source._array.ndim:
+        return grad.index_select(dim, index).expand_as(source)  # type: ignore[no-any-return]
+    return grad.index_select(dim, index.squeeze(0) if index._array.ndim else index)  # type: ignore[no-any-return]
+
+
+define(
+    "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    doc="Adds source's slices to those that index names along a dim.",
+    run=_index_add,
+    grads={
+        "self": lambda grad: grad,
+        "source": lambda grad, dim, index, source, alpha: scaled(_picked_like(grad, dim, index, source), alpha),
+    },
+    inplace=True,
+)
+
+
+def _index_reduce(
+    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool
+) -> Tensor:
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    dim, where = _along("index_reduce", self, dim, index, source)
+    result = _copy_of(self)
+    if where.size:
+        reduce_into(_rows(result, dim), where, _rows(resolved(source), dim), reduce, include_self)
+    return wrapped(result, self.dtype, self)
+
+
+def _index_reduce_grads(
+    grad: Tensor, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool,
+    result: Tensor,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    dim = wrap_dim(dim, self._array.ndim)
+    shape = [-1 if d == dim else 1 for d in range(max(self._array.ndim, 1))]
+    spread = index.view(shape).expand(source.shape) if source._array.ndim else index
+    return scatter_reduce_grads(grad, self, dim, spread, source, reduce, include_self, result)
+
+
+define(
+    "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
+    doc="Reduces source's slices into those that index names along a dim.",
+    run=_index_reduce,
+    grads={"self,source": _index_reduce_grads},
+    inplace=True,
+)
+
+
+def _index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    dim = wrap_dim(dim, self._array.ndim)
+    if index._array.ndim >= 2:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index._array.ndim})")
+    if self._array.ndim and source._array.ndim and self._array.ndim != source._array.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            f"dimensionality ({source._array.ndim}), destination dimensionality ({self._array.ndim})"
+        )
+    if index.dtype is not int64:
+        raise IndexError("index_copy_(): Expected a long tensor for index, but got " + scalar_name(index.dtype))
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{scalar_name(self.dtype)} and (source) {scalar_name(source.dtype)}"
+        )
+    count, size = index._array.size, (source._array.shape[dim] if source._array.ndim else 1)
+    if count != size and source._array.ndim:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({size})"
+        )
+    own = [n for d, n in enumerate(self.shape) if d != dim]
+    other = [n for d, n in enumerate(source.shape) if d != dim]
+    if own != other and source._array.ndim:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, own))} at dimension {dim} and source slice shape: {' '.join(map(str, other))} at "
+            "dimension 0."
+        )
+    result = _copy_of(self)
+    rows = _rows(result, dim)
+    where = _check_entries(index._array.reshape(-1), dim, rows.shape[0], IndexError, "index_copy_(): ")
+    rows[where] = _rows(resolved(source), dim)
+    return wrapped(result, self.dtype, self)
+
+
+define(
+    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    doc="Writes source's slices over those that index names along a dim.",
+    run=_index_copy,
+    grads={
+        "self": lambda grad, dim, index: grad.index_fill(dim, index, 0),
+        "source": lambda grad, dim, index, source: _picked_like(grad, dim, index, source),
+    },
+    inplace=True,
+)
+
+
+def _index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    if index.dtype is not int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    dim = wrap_dim(dim, self._array.ndim)
+    if index._array.ndim > 1:
+        raise IndexError("Index has to be a vector/scalar")
+    if isinstance(value, complex) and not self.dtype.is_complex:
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    result = laid_out(resolved(self).copy(), dense_strides_like(self.shape, self.strides))
+    rows = _rows(result, dim)
+    where = _check_entries(index._array.reshape(-1), dim, rows.shape[0], IndexError)
+    rows[where] = cast(np.asarray(value), self.dtype)
+    return fresh(result, self.dtype, self.device)
+
+
+def _index_fill_tensor(self: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
+    if value._array.ndim:
+        raise RuntimeError(
+            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value._array.ndim} dimension(s)."
+        )
+    return _index_fill(self, dim, index, value._array.item())
+
+
+for _overload, _kind, _run, _number in (
+    ("int_Scalar", "Scalar", _index_fill, 0),
+    ("int_Tensor", "Tensor", _index_fill_tensor, 1),
+):
+    _grads: dict[str, Any] = {"self": lambda grad, dim, index: grad.index_fill(dim, index, 0)}
+    if _kind == "Tensor":
+        _grads["value"] = lambda grad, dim, index: grad.index_select(dim, index.unique()).sum()
+    define(
+        f"index_fill.{_overload}(Tensor self, int dim, Tensor index, {_kind} value) -> Tensor",
+        doc="Writes one value over the slices that index names along a dim.",
+        run=_run,
+        node=f"IndexFillBackward{_number}",
+        grads=_grads,
+        inplace=True,
+    )
+
+# ---- masked_scatter ----------------------------------------------------------------------------------------------
+
+
+def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes but got"
+            f"{scalar_name(self.dtype)} and {scalar_name(source.dtype)}"
+        )
+    if mask.dtype is not bool_:
+        raise RuntimeError(
+            f"masked_scatter_ only supports boolean masks, but got mask with dtype {scalar_name(mask.dtype)}"
+        )
+    shape = broadcast_shapes(self.shape, mask.shape)
+    result = np.array(np.broadcast_to(resolved(self), shape), order="C")
+    chosen = np.broadcast_to(mask._array, shape)
+    count = int(np.count_nonzero(chosen))
+    if source._array.size < count:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    result[chosen] = resolved(source).reshape(-1)[:count]
+    return wrapped(result, self.dtype, self)
+
+
+def _masked_source_grad(grad: Tensor, mask: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    chosen = grad.masked_select(mask)
+    missing = int(np.prod(sizes)) - chosen._array.size
+    if missing > 0:
+        from stridescope.engine.ops.lookup import concatenated
+
+        chosen = concatenated([chosen, grad.new_zeros((missing,))], 0)
+    return chosen.view(sizes)  # type: ignore[no-any-return]
+
+
+define(
+    "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+    doc="Writes source's elements, one after the other, where the mask holds.",
+    run=_masked_scatter,
+    grads={
+        "self": lambda grad, mask: grad.masked_fill(mask, 0),
+        "source": lambda grad, mask, source_sym_sizes: _masked_source_grad(grad, mask, source_sym_sizes),
+    },
+    inplace=True,
+)
+
+# ---- the flat tensor ---------------------------------------------------------------------------------------------
+
+
+def _flat_index(index: Tensor, size: int, name: str) -> Array:
+    if index.dtype is not int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {scalar_name(index.dtype)}")
+    where = index._array
+    bad = where[(where < -size) | (where >= size)]
+    if bad.size:
+        raise IndexError(f"out of range: tried to access index {bad.flat[0]} on a tensor of {size} elements.")
+    return np.where(where < 0, where + size, where)
+
+
+def _take(self: Tensor, index: Tensor) -> Tensor:
+    if not self._array.size and index._array.size:
+        raise IndexError("take(): tried to take from an empty tensor")
+    where = _flat_index(index, self._array.size, "take")
+    return wrapped(resolved(self).reshape(-1)[where], self.dtype, self)
+
+
+define(
+    "take(Tensor self, Tensor index) -> Tensor",
+    doc="Reads by positions in the flat tensor.",
+    run=_take,
+    grads={"self": lambda grad, self, index: grad.new_zeros(self.shape).put(index, grad, True)},
+)
+
+
+def _put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
+    if index.dtype is not int64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {scalar_name(index.dtype)}")
+    if self.dtype is not source.dtype:
+        raise RuntimeError(
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{scalar_name(self.dtype)} and source.dtype = {scalar_name(source.dtype)}"
+        )
+    if index._array.size != source._array.size:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
+            f"{source._array.size}, index.numel() = {index._array.size}"
+        )
+    if not self._array.size and index._array.size:
+        raise IndexError("put_(): Tried to put elements into an empty tensor")
+    where = _flat_index(index, self._array.size, "put_").reshape(-1)
+    flat, values = resolved(self).reshape(-1).copy(), resolved(source).reshape(-1)
+    if accumulate:
+        (np.logical_or if flat.dtype == np.bool_ else np.add).at(flat, where, values)
+    else:
+        flat[where] = values
+    result = laid_out(flat.reshape(self.shape), dense_strides_like(self.shape, self.strides))
+    return fresh(result, self.dtype, self.device)
+
+
+define(
+    "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    doc="Writes by positions in the flat tensor.",
+    run=_put,
+    grads={
+        "self": lambda grad, index, source, accumulate: (
+            grad if accumulate else grad.put(index, source.new_zeros(source.shape), False)
+        ),
+        "source": lambda grad, index, source: grad.take(index).reshape(source.shape),
+    },
+    inplace=True,
+)
+
+
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """``torch.unravel_index``: the coordinates, dim by dim, of positions in a flat tensor of this shape."""
+    if indices.dtype.category != INTEGER:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(not isinstance(size, int) for size in sizes):
+        bad = next(type(size) for size in sizes if not isinstance(size, int))
+        raise TypeError(f"expected 'shape' sequence to only contain ints, but got {bad}")
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    steps = [math.prod(sizes[dim + 1 :]) for dim in range(len(sizes))]
+    table = [fresh(np.array(values, np.int64), int64) for values in (steps, sizes)]
+    result = indices.unsqueeze(-1).floor_divide(table[0]) % table[1]
+    return result.unbind(-1)  # type: ignore[no-any-return]
+
+
+FUNCTIONS: dict[str, Any] = {"unravel_index": unravel_index}

@@ -1,0 +1,133 @@
+"""Triangles of matrices, and products that fill a larger one: tril, triu, kron, outer, cross."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.elementwise import not_implemented
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.promote import result_type
+from stridescope.engine.dispatch.run import cast, resolved
+from stridescope.engine.dtype import BOOL
+from stridescope.engine.layout import broadcast_shapes, wrap_dim
+from stridescope.engine.ops.arithmetic import conj
+from stridescope.engine.ops.matmul import unsafe_view
+from stridescope.engine.ops.reduce import wrapped
+from stridescope.engine.tensor import Tensor
+from stridescope.engine.warn import internal, warn_once
+
+
+def _triangle(name: str, cut: Callable[..., Any]) -> Callable[..., Tensor]:
+    def run(self: Tensor, diagonal: int) -> Tensor:
+        if self._array.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        array = resolved(self)
+        return wrapped(cut(array, diagonal) if array.size else array.copy(), self.dtype, self)
+
+    return run
+
+
+for _name, _cut, _doc in (
+    ("tril", np.tril, "The lower triangle; zeros above."),
+    ("triu", np.triu, "The upper triangle; zeros below."),
+):
+    define(
+        f"{_name}(Tensor self, SymInt diagonal=0) -> Tensor",
+        doc=_doc,
+        run=_triangle(_name, _cut),
+        grads={"self": (lambda grad, diagonal: grad.tril(diagonal)) if _name == "tril" else (
+            lambda grad, diagonal: grad.triu(diagonal))},
+        samples=[((3, 4),), ((3, 3), 1)],
+        inplace=True,
+    )  # fmt: skip
+
+
+def _outer(self: Tensor, vec2: Tensor) -> Tensor:
+    for name, vector in (("self", self), ("vec2", vec2)):
+        if vector._array.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {vector._array.ndim}-D")
+    return self.view((self.shape[0], 1)) * vec2  # type: ignore[no-any-return]
+
+
+define(
+    "outer(Tensor self, Tensor vec2) -> Tensor",
+    doc="The product of each pair of elements of two vectors.",
+    composite=_outer,
+    samples=[((3,), (4,))],
+)
+
+
+def _kron(self: Tensor, other: Tensor) -> Tensor:
+    ndim = max(self._array.ndim, other._array.ndim)
+    own = (1,) * (ndim - self._array.ndim) + tuple(self.shape)
+    theirs = (1,) * (ndim - other._array.ndim) + tuple(other.shape)
+    left = self.reshape([n for size in own for n in (size, 1)])
+    right = other.reshape([n for size in theirs for n in (1, size)])
+    return unsafe_view(left * right, [a * b for a, b in zip(own, theirs, strict=True)])
+
+
+define(
+    "kron(Tensor self, Tensor other) -> Tensor",
+    doc="The Kronecker product: each element of self times all of other.",
+    composite=_kron,
+    samples=[((2, 3), (3, 2))],
+)
+
+
+def _linalg_cross(self: Tensor, other: Tensor, dim: int) -> Tensor:
+    a, b = self._array.ndim, other._array.ndim
+    if a != b:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    dim = wrap_dim(dim, a)
+    if self.shape[dim] != 3 or other.shape[dim] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {self.shape[dim]} and {other.shape[dim]}"
+        )
+    shape = broadcast_shapes(self.shape, other.shape)
+    kind = result_type(self, other)
+    if kind.category == BOOL:
+        raise not_implemented("cross", kind)
+    left, right = (np.broadcast_to(cast(resolved(t), kind), shape) for t in (self, other))
+    result = np.cross(left, right, axis=dim) if left.size else np.empty(shape, kind.np)
+    return wrapped(result.astype(kind.np, copy=False), kind, self)
+
+
+linalg_cross = define(
+    "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+    doc="The cross product of vectors of three elements.",
+    run=_linalg_cross,
+    grads={
+        "self": lambda grad, other, dim: linalg_cross.call(conj(other), grad, dim),
+        "other": lambda grad, self, dim: linalg_cross.call(grad, conj(self), dim),
+    },
+    samples=[((4, 3), (4, 3))],
+    namespace="torch.linalg",
+    method=False,
+)
+
+
+def _cross(self: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    if dim is None:
+        warn_once(
+            internal(
+                "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
+                "explicitly or simply use torch.linalg.cross.\nThe default value of dim will change to agree with that "
+                "of linalg.cross in a future release.",
+                "aten/src/ATen/native/Cross.cpp:63",
+            )
+        )
+        dim = next((d for d, n in enumerate(self.shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return linalg_cross.call(self, other, dim)  # type: ignore[no-any-return]
+
+
+define(
+    "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
+    doc="The cross product of vectors of three elements.",
+    composite=_cross,
+    samples=[((4, 3), (4, 3), 1)],
+)
