@@ -28,7 +28,7 @@ from stridescope.engine.layout import (
     preserve_format,
     strided,
 )
-from stridescope.engine.ops import FUNCTIONS, joining, norms, selecting, views_shape
+from stridescope.engine.ops import FUNCTIONS, indexed, joining, norms, products, searching, selecting, views_shape
 from stridescope.engine.ops.creation import tensor
 from stridescope.engine.ops.printing import (
     get_printoptions,
@@ -48,7 +48,8 @@ globals().update(FUNCTIONS["torch"])
 globals().update(views_shape.FUNCTIONS)
 globals().update(joining.FUNCTIONS)
 globals().update(selecting.FUNCTIONS)
-globals().update(norms.FUNCTIONS)
+for _module in (norms, searching, indexed, products):
+    globals().update(_module.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
 globals().update(top_level.FUNCTIONS)
 globals().update(LEGACY)
