@@ -10,10 +10,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from stridescope.engine.autograd.node import Gradients, Node
-from stridescope.engine.autograd.saved import SavedTensor, record_saved
+from stridescope.engine.autograd.saved import FREED, SavedTensor, record_saved
 from stridescope.engine.events import SavedFreed, journal
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, from_array
 
 # What a formula's parameter may ask of a tensor argument, beside the tensor itself: suffix -> getter.
 FACETS: dict[str, Callable[[Tensor], Any]] = {
@@ -25,6 +27,7 @@ FACETS: dict[str, Callable[[Tensor], Any]] = {
     "_device": lambda t: t.device,
     "_dim": lambda t: t._array.ndim,
 }
+NUMBERS = (int, float, bool, complex)
 INCOMING = frozenset({"grad", "grads", "needs"})
 
 
@@ -68,6 +71,7 @@ class Plan(NamedTuple):
     needed: tuple[bool, ...]
     of_args: tuple[Keep, ...]
     of_results: tuple[Keep, ...]
+    numbers: tuple[str, ...]  # what is kept of Tensor arguments: a number in their place counts as a saved tensor
     steps: tuple[Step, ...]
 
 
@@ -91,9 +95,10 @@ class Derivative:
         formulas: tuple[Formula, ...],
         arguments: tuple[str, ...],
         returns: tuple[str, ...],
+        tensors: frozenset[str],
     ) -> None:
         self.name, self.inputs, self.formulas = name, inputs, formulas
-        self.arguments, self.returns = arguments, returns
+        self.arguments, self.returns, self.tensors = arguments, returns, tensors
         self.indices = tuple(arguments.index(name) for name in inputs)
         self.node_type: type[OpNode] = type(
             name, (OpNode,), {"derivative": self, "__slots__": (), "shown_name": SHOWN_NAMES.get(name)}
@@ -124,7 +129,8 @@ class Derivative:
         keeps = [self.keep(name) for name in kept]
         of_args = tuple(keep for keep in keeps if not keep.of_result)
         of_results = tuple(keep for keep in keeps if keep.of_result)
-        return Plan(needed, of_args, of_results, tuple(self._step(f, needed) for f in active))
+        numbers = tuple(keep.name for keep in of_args if keep.facet is None and keep.name in self.tensors)
+        return Plan(needed, of_args, of_results, numbers, tuple(self._step(f, needed) for f in active))
 
     def keep(self, name: str) -> Keep:
         """Where a call has what a formula calls ``name``; raises KeyError when nothing is called so."""
@@ -168,12 +174,17 @@ def _over_lists(facet: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return of
 
 
+_RELEASED = object()  # stands where a number was kept in the place of a tensor
+
+
 def unpacked(kept: Any, node: Any) -> Any:
     """A saved value for a formula; raises RuntimeError when the tensor was overwritten since."""
     if kept.__class__ is SavedTensor:
         return kept.unpack(node)
     if kept.__class__ is list:
         return [unpacked(item, node) for item in kept]
+    if kept is _RELEASED:
+        raise RuntimeError(FREED)
     return kept
 
 
@@ -241,7 +252,11 @@ class OpNode(Node):
     def _release(self) -> None:
         """Free what was saved for backward."""
         freed = False
-        for kept in self.saved.values():
+        saved = self.saved
+        for name in self.plan.numbers:
+            if saved[name].__class__ in NUMBERS:
+                saved[name] = _RELEASED
+        for kept in saved.values():
             for item in kept if kept.__class__ is list else (kept,):
                 if item.__class__ is SavedTensor:
                     item.release()
@@ -266,6 +281,8 @@ class OpNode(Node):
     def _saved_attribute(self, attribute: str, name: str) -> Any:
         self._known(attribute, name)
         value = self.value(name)
+        if value.__class__ in NUMBERS and name in self.derivative.tensors:
+            return _wrapped(value)
         return tuple(value) if isinstance(value, list) else value
 
     def __dir__(self) -> list[str]:
@@ -273,6 +290,11 @@ class OpNode(Node):
         fields = [f"_saved_{name}" for name in self.derivative.names]
         raw = [f"_raw_saved_{name}" for name, kept in saved.items() if _is_raw(kept)]
         return sorted({*object.__dir__(self), *fields, *raw})
+
+
+def _wrapped(number: Any) -> Tensor:
+    """A number that was given for a tensor, as the tensor it stands for: 0-d, in the widest dtype of its kind."""
+    return from_array(np.asarray(number))
 
 
 def _is_raw(kept: Any) -> bool:

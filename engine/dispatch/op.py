@@ -176,7 +176,8 @@ def _derivative(schema: Schema, node: str | None, grads: Mapping[str, Callable[.
     listed = {name for formula in formulas for name in formula.inputs}
     inputs = tuple(a.name for a in schema.arguments if a.name in listed)
     arguments = tuple(a.name for a in schema.arguments)
-    return Derivative(node or node_name(schema.name), inputs, formulas, arguments, schema.return_names)
+    tensors = frozenset(a.name for a in schema.arguments if a.is_tensor)
+    return Derivative(node or node_name(schema.name), inputs, formulas, arguments, schema.return_names, tensors)
 
 
 def node_name(name: str) -> str:
