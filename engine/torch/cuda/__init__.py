@@ -11,6 +11,7 @@ from stridescope.engine.devices.registry import device_at, device_count, is_init
 from stridescope.engine.devices.streams import set_current_device_index
 from stridescope.engine.torch.cuda import memory, nvtx
 from stridescope.engine.torch.cuda.device_index import device_index, gpu
+from stridescope.engine.torch.cuda.graphs import CUDAGraph, graph
 from stridescope.engine.torch.cuda.memory import (
     MemPool,
     caching_allocator_alloc,
@@ -168,6 +169,7 @@ for _made in (device, device_of):
     _made.__module__ = "torch.cuda"
 
 __all__ = [
+    "CUDAGraph",
     "Event",
     "ExternalStream",
     "MemPool",
@@ -193,6 +195,7 @@ __all__ = [
     "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
     "graph_pool_handle",
     "host_memory_stats",
     "host_memory_stats_as_nested_dict",
