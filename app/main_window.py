@@ -169,7 +169,7 @@ class MainWindow(QMainWindow):
         recording = self.session.recording
         if recording is not None and self.session.status == REPLAY:
             self.time.advance(recording.steps - 1)
-            self.time.look(replay.next_stop(recording, -1, "line", "into") or 0)
+            self.time.look(replay.next_stop(recording, -1, "line", "any") or 0)
         self._follow_status()
 
     def _preview(self, path: str) -> None:

@@ -1,33 +1,52 @@
-"""Stepping in time: the next or previous stop of a recording. Nothing is run again."""
+"""Stepping in time: the next or previous stop of a recording. Nothing is run again.
+
+The modes are those of the worker's stepper, so that a recorded step ends where the live one did: ``over`` stays in the
+call and the op (or deeper in neither), ``into`` also takes finer stops, ``out`` leaves. ``any`` takes every stop of the
+grain, however deep: that is what scrubbing and playing do.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import sys
+
 import numpy as np
 
-from stridescope.engine.events import FrameEntered, FrameLeft
+from stridescope.engine import events as ev
 from stridescope.engine.recording.reader import Recording
 
 GRAINS = ("line", "op", "event")
-MODES = ("over", "into", "out")
+MODES = ("over", "into", "out", "any")
+
+_LINES = (ev.LineReached,)
+_OPS = (ev.OpBegan, ev.NodeBegan)
+_DECISIONS = (*(kind for kind in ev.EVENTS if kind.family != "line"), ev.ExceptionRaised, ev.LineReached)
+_CODES: dict[str, tuple[type[ev.Event], ...]] = {"line": _LINES, "op": _OPS, "event": _DECISIONS}
+_CLOSERS = (ev.OpEnded, ev.OpFailed, ev.NodeEnded)
+_FAR = sys.maxsize >> 1
+
+
+@dataclasses.dataclass(frozen=True)
+class _Goal:
+    """Where a step may end: at these events, no deeper than this (calls, then ops)."""
+
+    kinds: tuple[type[ev.Event], ...]
+    calls: int = _FAR
+    ops: int = _FAR
 
 
 def next_stop(recording: Recording, step: int, grain: str, mode: str = "over") -> int | None:
-    """Return the first stop after ``step``, or None when the recording has none (yet).
-
-    ``into`` takes any stop, ``over`` one in the same call or further out, ``out`` only one further out.
-    """
-    stops = recording.stops(grain)
-    later = stops[np.searchsorted(stops, step, side="right") :]
-    found = later[_wanted(recording, later, step, mode)]
-    return int(found[0]) if len(found) else None
+    """Return the first stop after ``step``, or None when the recording has none (yet)."""
+    found = _stops(recording, step, grain, mode)
+    at = int(np.searchsorted(found, step, side="right"))
+    return int(found[at]) if at < len(found) else None
 
 
 def previous_stop(recording: Recording, step: int, grain: str, mode: str = "over") -> int | None:
     """Return the last stop before ``step``, or None at the beginning."""
-    stops = recording.stops(grain)
-    earlier = stops[: np.searchsorted(stops, step, side="left")]
-    found = earlier[_wanted(recording, earlier, step, mode)]
-    return int(found[-1]) if len(found) else None
+    found = _stops(recording, step, grain, mode)
+    at = int(np.searchsorted(found, step, side="left"))
+    return int(found[at - 1]) if at else None
 
 
 def nearest_stop(recording: Recording, step: int, grain: str) -> int:
@@ -50,14 +69,39 @@ def stop_at_line(recording: Recording, step: int, source: int, line: int) -> int
     return None
 
 
-def depths(recording: Recording, steps: np.ndarray) -> np.ndarray:
-    """Return how many calls are open after each of ``steps``."""
-    entered, left = recording.steps_of(FrameEntered), recording.steps_of(FrameLeft)
+def calls_at(recording: Recording, steps: np.ndarray) -> np.ndarray:
+    """Return how many calls are open at each of ``steps``."""
+    entered, left = recording.steps_of(ev.FrameEntered), recording.steps_of(ev.FrameLeft)
     return np.searchsorted(entered, steps, side="right") - np.searchsorted(left, steps, side="right")
 
 
-def _wanted(recording: Recording, stops: np.ndarray, step: int, mode: str) -> np.ndarray:
+def ops_at(recording: Recording, steps: np.ndarray) -> np.ndarray:
+    """Return how many ops and backward nodes are open around each of ``steps``."""
+    begun, ended = recording.steps_of(*_OPS), recording.steps_of(*_CLOSERS)
+    return np.searchsorted(begun, steps, side="left") - np.searchsorted(ended, steps, side="right")
+
+
+def _stops(recording: Recording, step: int, grain: str, mode: str) -> np.ndarray:
+    goal = _goal(recording, step, grain, mode)
+    stops = recording.steps_of(*goal.kinds, ev.ScriptEnded)
+    if goal.calls == _FAR:
+        return stops
+    calls, ops = calls_at(recording, stops), ops_at(recording, stops)
+    return stops[(calls < goal.calls) | ((calls == goal.calls) & (ops <= goal.ops))]
+
+
+def _goal(recording: Recording, step: int, grain: str, mode: str) -> _Goal:
+    """Turn a step into where it may end, seen from where we look."""
+    kinds = _CODES[grain]
+    if mode == "any" or step < 0:
+        return _Goal(kinds)
+    at_line = recording.code(step) == ev.LineReached.code
     if mode == "into":
-        return np.ones(len(stops), bool)
-    here = int(depths(recording, np.array([step]))[0])
-    return depths(recording, stops) <= (max(here, 1) if mode == "over" else here - 1)
+        return _Goal(tuple({*kinds, *((*_LINES, *_OPS) if at_line else _DECISIONS)}))
+    here = np.array([step])
+    calls, ops = max(1, int(calls_at(recording, here)[0])), int(ops_at(recording, here)[0])
+    if mode == "over":
+        return _Goal(kinds, calls, ops)
+    if at_line:
+        return _Goal(kinds, calls - 1)
+    return _Goal((*kinds, *_LINES, *_OPS), calls, ops - 1) if ops > 0 else _Goal(_LINES, calls)

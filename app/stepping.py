@@ -29,7 +29,7 @@ class Stepping(QObject):
 
     def forward(self, mode: str) -> None:
         """Go to the next stop: in the recording while it reaches that far, else with the worker."""
-        recording = self._session.recording
+        recording, mode = self._session.recording, self._taken(mode)
         if recording is None:
             return
         found = replay.next_stop(recording, self._cursor.view, self.grain, mode)
@@ -44,8 +44,12 @@ class Stepping(QObject):
         """Go to the stop before; nothing is run again."""
         recording = self._session.recording
         if recording is not None:
-            found = replay.previous_stop(recording, self._cursor.view, self.grain, mode)
+            found = replay.previous_stop(recording, self._cursor.view, self.grain, self._taken(mode))
             self._cursor.look(0 if found is None else found)
+
+    def _taken(self, mode: str) -> str:
+        """Who steps by events wants each of them, also those inside an op."""
+        return "into" if self.grain == "event" and mode == "over" else mode
 
     def scrub(self, stops: int) -> None:
         """Move by so many stops, as far as it is recorded."""
@@ -53,7 +57,7 @@ class Stepping(QObject):
         find, end = (replay.next_stop, self._cursor.head) if stops > 0 else (replay.previous_stop, 0)
         for _ in range(abs(stops) if recording is not None else 0):
             assert recording is not None
-            found = find(recording, step, self.grain, "into")
+            found = find(recording, step, self.grain, "any")
             if found is None:
                 step = end
                 break
@@ -140,4 +144,9 @@ class Stepping(QObject):
         if self._cursor.live and self._session.status != WAITING:
             self._play.stop()
             return
-        self.forward("into")
+        recording = self._session.recording
+        found = replay.next_stop(recording, self._cursor.view, self.grain, "any") if recording else None
+        if found is None:
+            self.forward("over")
+        else:
+            self._cursor.look(found)

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from stridescope.engine import events
@@ -23,6 +23,7 @@ from stridescope.engine.worker import protocol
 from stridescope.engine.worker.breakpoints import Armed, BreakpointError, StateNow
 from stridescope.engine.worker.console import Console
 from stridescope.engine.worker.protocol import Breakpoint, Busy, Failed, Reply, Running, Stopped
+from stridescope.engine.worker.tracebacks import entries
 from stridescope.engine.worker.tracer import Tracer
 
 LINES = frozenset({events.LineReached.code})
@@ -209,7 +210,7 @@ class Stepper:
 
     def fail(self, error: BaseException) -> None:
         """Stop after an exception that nobody handled: one can look around in the frames that it left."""
-        frames = [entry.tb_frame for entry in _entries(error.__traceback__)]
+        frames = [entry.tb_frame for entry in entries(error.__traceback__)]
         self._wait("error", f"{type(error).__name__}: {error}", frames[::-1])
 
     def _wait(self, reason: str, detail: str = "", frames: Sequence[types.FrameType] = ()) -> None:
@@ -274,12 +275,6 @@ class Stepper:
         if self._level > 0:
             return Goal(codes | LINES | OPS, thread=thread, deepest=(frames, self._level - 1))
         return Goal(LINES, thread=thread, deepest=(frames, sys.maxsize))
-
-
-def _entries(entry: types.TracebackType | None) -> Iterator[types.TracebackType]:
-    while entry is not None:
-        yield entry
-        entry = entry.tb_next
 
 
 def _nudge() -> None:

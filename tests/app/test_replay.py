@@ -61,9 +61,24 @@ def test_backward(calls: Recording, mode: str, start: int, expected: int | None)
 
 
 def test_grains(strides: Recording) -> None:
-    assert replay.next_stop(strides, 4, "event") == 5
+    assert replay.next_stop(strides, 4, "event", "into") == 5
+    assert replay.next_stop(strides, 4, "event", "over") == 9
     assert replay.next_stop(strides, 4, "op") == int(strides.ops()[1])
     assert replay.next_stop(strides, 4, "line") == int(strides.lines()[2])
+
+
+def test_over_walks_backward_node_after_node(strides: Recording) -> None:
+    step, seen = int(strides.lines()[-1]), []
+    while (found := replay.next_stop(strides, step, "op")) is not None:
+        seen.append(step := found)
+    assert seen == [*strides.backwards().tolist(), strides.steps - 1]
+
+
+def test_into_an_op_and_out_again(strides: Recording) -> None:
+    op = int(strides.ops()[6])
+    inside = replay.next_stop(strides, op, "op", "into")
+    assert inside == op + 1
+    assert replay.next_stop(strides, inside, "op", "out") == int(strides.lines()[-2])
 
 
 def test_nearest_and_line(strides: Recording) -> None:

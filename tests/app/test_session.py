@@ -101,6 +101,40 @@ def test_steps_are_ops(qtbot: QtBot, run: Callable[[str], MainWindow]) -> None:
     assert seen[0] == "arange" and "t" in seen
 
 
+CALLS = """import torch
+
+
+def twice(t):
+    return t * 2
+
+
+w = torch.ones(2, requires_grad=True)
+y = twice(w).sum()
+y.backward()
+print("end")
+"""
+
+
+def test_a_replayed_step_ends_where_the_live_one_did(qtbot: QtBot, run: Callable[[str], MainWindow]) -> None:
+    window = run(CALLS)
+    stops = [window.time.view]
+    plan = [("line", "over")] * 3 + [("line", "into"), ("op", "over"), ("op", "into"), ("op", "out"), ("line", "out")]
+    plan += [("op", "over")] * 4 + [("event", "over")] * 3 + [("op", "out"), ("line", "over")]
+    for grain, mode in plan:
+        window.stepping.set_grain(grain)
+        window.stepping.forward(mode)
+        qtbot.waitUntil(lambda: window.session.status != "running", timeout=PATIENCE)
+        if window.session.status == "ended":
+            break
+        stops.append(window.time.head)
+    assert len(stops) > 10
+    for (grain, mode), before, after in zip(plan, stops, stops[1:], strict=False):
+        window.time.look(before)
+        window.stepping.set_grain(grain)
+        window.stepping.forward(mode)
+        assert window.time.view == after, (grain, mode, before)
+
+
 def test_run_to_the_end_prints(qtbot: QtBot, run: Callable[[str], MainWindow]) -> None:
     window = run(SCRIPT)
     qtbot.keyClick(window, Key.Key_F5)

@@ -58,9 +58,10 @@ def test_a_recording_begins_at_its_first_line(looking: MainWindow, strides: Reco
 def test_stepping_keys(qtbot: QtBot, looking: MainWindow, strides: Recording) -> None:
     ops = strides.ops().tolist()
     assert [press(qtbot, looking, Key.Key_F10) for _ in range(3)] == ops[:3]
-    assert press(qtbot, looking, Key.Key_F11) == ops[3]
+    assert press(qtbot, looking, Key.Key_F11) == ops[2] + 1
     assert press(qtbot, looking, Key.Key_F10, Modifier.ShiftModifier) == ops[2]
-    assert press(qtbot, looking, Key.Key_F11, Modifier.ControlModifier) == ops[1]
+    assert press(qtbot, looking, Key.Key_F10, Modifier.ShiftModifier) == ops[1]
+    assert press(qtbot, looking, Key.Key_F11, Modifier.ControlModifier) == ops[1] - 1
     assert press(qtbot, looking, Key.Key_End) == strides.steps - 1
     assert press(qtbot, looking, Key.Key_Home) == 0
 
