@@ -61,6 +61,13 @@ def entries(entry: types.TracebackType | None) -> Iterator[types.TracebackType]:
         entry = entry.tb_next
 
 
+def deepest(entry: types.TracebackType | None) -> types.TracebackType | None:
+    """Return the entry where the exception was raised."""
+    while entry is not None and entry.tb_next is not None:
+        entry = entry.tb_next
+    return entry
+
+
 def hide_ours() -> None:
     """Leave the engine's frames out wherever this process prints a traceback, also in threads and by the script.
 

@@ -7,13 +7,18 @@ Only the user's files pay: code of libraries is met once and then left alone (mo
 from __future__ import annotations
 
 import dis
+import functools
 import sys
 import threading
 import types
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, cast
 
-from stridescope.engine.worker.tracer import Tracer
+from stridescope.engine.events import RecordingCut
+from stridescope.engine.worker.tracebacks import deepest, is_ours
+from stridescope.engine.worker.tracer import Tracer, emit
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 YIELD_VALUE = dis.opmap["YIELD_VALUE"]
 
@@ -31,6 +36,29 @@ class Watch(Protocol):
 def watch(tracer: Tracer) -> Watch:
     """Return the best watch that this Python has."""
     return MonitoringWatch(tracer) if sys.version_info >= (3, 12) else TraceWatch(tracer)
+
+
+def _safely(callback: F) -> F:
+    """Let no fault of ours reach the script: watching ends instead. The frame watched is two calls further out."""
+
+    @functools.wraps(callback)
+    def call(self: Watch, *what: Any) -> Any:
+        try:
+            return callback(self, *what)
+        except Exception as error:
+            return _give_up(self, error)
+
+    return cast("F", call)
+
+
+def _give_up(watch: Watch, error: Exception) -> object:
+    """End watching for a fault of ours; what the script's signal handlers or its depth of calls raise is its own."""
+    last = deepest(error.__traceback__)
+    if isinstance(error, RecursionError) or last is None or not is_ours(last.tb_frame.f_code.co_filename):
+        raise error
+    watch.stop()
+    emit((RecordingCut.code, f"lines and names are recorded no further: {type(error).__name__}: {error}"))
+    return None
 
 
 if sys.version_info >= (3, 12):
@@ -60,6 +88,8 @@ if sys.version_info >= (3, 12):
 
         def stop(self) -> None:
             """Report nothing more."""
+            if sys.monitoring.get_tool(self._tool) is None:
+                return
             sys.monitoring.set_events(self._tool, 0)
             for event in self._callbacks():
                 sys.monitoring.register_callback(self._tool, event, None)
@@ -75,17 +105,22 @@ if sys.version_info >= (3, 12):
                 events.RAISE: self._raise,
             }
 
+        @_safely
         def _start(self, code: types.CodeType, _: int) -> object:
             known = self._tracer.code_of(code)
             if known is None:
                 return sys.monitoring.DISABLE
             sys.monitoring.set_local_events(self._tool, code, self.LOCAL)
-            self._tracer.enter(sys._getframe(1), known)
+            self._tracer.enter(sys._getframe(2), known)
             return None
 
         def _line(self, _: types.CodeType, line: int) -> object:
-            return None if self._reach(sys._getframe(1), line) else sys.monitoring.DISABLE
+            try:
+                return None if self._reach(sys._getframe(1), line) else sys.monitoring.DISABLE
+            except Exception as error:
+                return _give_up(self, error)
 
+        @_safely
         def _jump(self, code: types.CodeType, start: int, end: int) -> object:
             """Report a loop that stands in one line: the line is reached anew, though Python does not say so."""
             known = self._tracer.code_of(code)
@@ -94,18 +129,21 @@ if sys.version_info >= (3, 12):
             spans = known.spans or known.read_spans()
             if spans[start >> 1][0] != (line := spans[end >> 1][0]):
                 return sys.monitoring.DISABLE
-            return None if self._reach(sys._getframe(1), line) else sys.monitoring.DISABLE
+            return None if self._reach(sys._getframe(2), line) else sys.monitoring.DISABLE
 
+        @_safely
         def _return(self, *_: object) -> None:
-            self._tracer.leave(sys._getframe(1))
+            self._tracer.leave(sys._getframe(2))
 
+        @_safely
         def _unwind(self, code: types.CodeType, _: int, error: BaseException) -> None:
             if self._tracer.code_of(code) is not None:
-                self._tracer.unwind(sys._getframe(1), error)
+                self._tracer.unwind(sys._getframe(2), error)
 
+        @_safely
         def _raise(self, code: types.CodeType, _: int, error: BaseException) -> None:
             if self._tracer.code_of(code) is not None:
-                self._tracer.raised(sys._getframe(1), error)
+                self._tracer.raised(sys._getframe(2), error)
 
 
 class TraceWatch:
@@ -125,6 +163,7 @@ class TraceWatch:
         sys.settrace(None)
         threading.settrace(None)
 
+    @_safely
     def _call(self, frame: types.FrameType, event: str, _: object) -> Callable[..., Any] | None:
         code = self._tracer.code_of(frame.f_code)
         if code is None or event != "call":
@@ -134,6 +173,7 @@ class TraceWatch:
             self._tracer.enter(frame, code)
         return self._local
 
+    @_safely
     def _local(self, frame: types.FrameType, event: str, value: Any) -> Callable[..., Any]:
         if event == "line":
             self._failing.pop(id(frame), None)

@@ -15,6 +15,7 @@ import pytest
 
 from stridescope.engine.events import Event
 from stridescope.engine.recording.reader import Recording
+from stridescope.engine.recording.store import RecordingError
 from stridescope.engine.worker.client import WorkerClient
 
 LAUNCH = "import sys; from stridescope.engine.worker import launch, recorded; launch.leave({})"
@@ -82,9 +83,15 @@ class Work:
     def until(self, kind: type[Event], timeout: float = 20.0) -> None:
         """Wait until an event of a kind is in the recording, which grows by itself."""
         end = time.monotonic() + timeout
-        while not (self.recording.exists() and self.events(kind)):
+        while not self._has(kind):
             assert time.monotonic() < end, f"no {kind.__name__} is recorded"
             time.sleep(0.02)  # the file tells nobody that it grows
+
+    def _has(self, kind: type[Event]) -> bool:
+        try:
+            return bool(self.events(kind))
+        except RecordingError:  # not there yet
+            return False
 
     def state(self, step: int | None = None) -> Any:
         """The state at a step, the last one by default."""

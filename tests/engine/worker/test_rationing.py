@@ -1,0 +1,80 @@
+"""Long loops without ops are rationed and say so; every other line is recorded each time."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from stridescope.engine.events import LineRationed, LineReached, NameBound
+from stridescope.engine.worker.protocol import Ended, Pause, Run, Step, Stopped
+from stridescope.engine.worker.rationing import SILENT, UNFOLLOWED
+
+ROUNDS = 3 * SILENT
+LOOP = f"""\
+total = 0
+for i in range({ROUNDS}):
+    total += i
+    last = total & 7
+end = total
+"""
+
+
+@pytest.fixture
+def recorded(script: Callable[..., pathlib.Path], work: Callable[..., Any]) -> Callable[..., Any]:
+    """Record a script to its end."""
+
+    def run(source: str, **options: Any) -> Any:
+        started = work(script(source), break_on_start=False, **options)
+        assert started.wait(Ended, timeout=60).status == 0
+        return started
+
+    return run
+
+
+def times(work: Any, line: int) -> int:
+    return sum(event.line == line for event in work.events(LineReached))
+
+
+def last_texts(work: Any) -> dict[str, str]:
+    return {event.name: event.text for event in work.events(NameBound)}
+
+
+def test_a_long_loop_is_rationed_and_its_names_are_right_afterwards(recorded: Callable[..., Any]) -> None:
+    done = recorded(LOOP)
+    assert {event.line for event in done.events(LineRationed)} == {2, 3, 4}
+    assert SILENT / 2 < times(done, 3) < SILENT * 2
+    assert times(done, 5) == 1
+    assert UNFOLLOWED in {event.text for event in done.events(NameBound)}
+    wanted = sum(range(ROUNDS))
+    assert last_texts(done) == {"total": str(wanted), "i": str(ROUNDS - 1), "last": str(wanted & 7), "end": str(wanted)}
+
+
+def test_every_line_can_be_asked_for(recorded: Callable[..., Any]) -> None:
+    done = recorded(LOOP.replace(str(ROUNDS), "20_000"), every_line=True)
+    assert times(done, 3) == 20_000 and not done.events(LineRationed)
+
+
+def test_lines_that_run_ops_are_never_rationed(recorded: Callable[..., Any]) -> None:
+    done = recorded("import torch\nx = torch.ones(2)\nfor i in range(1500):\n    y = x\n    z = i\n    y.t()\n")
+    assert times(done, 4) == times(done, 6) == 1500
+    assert not [event for event in done.events(NameBound) if event.text == UNFOLLOWED]
+
+
+def test_a_pause_in_a_rationed_loop_sees_everything_again(
+    script: Callable[..., pathlib.Path], work: Callable[..., Any]
+) -> None:
+    started = work(script("n = 0\nwhile True:\n    n += 1\n    m = n\n"), break_on_start=False)
+    started.until(LineRationed)
+    started.send(Pause())
+    started.wait(Stopped)
+    for _ in range(4):
+        started.send(Step("line", "over"))
+        stopped = started.wait(Stopped)
+    names = started.state(stopped.step).frames[0].names
+    assert int(names["n"].text) - int(names["m"].text) in (0, 1)
+    started.send(Run())
+    started.send(Pause())
+    assert started.wait(Stopped).reason == "pause"
