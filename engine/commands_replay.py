@@ -15,6 +15,8 @@ from stridescope.engine.devices.registry import parse_size
 from stridescope.engine.devices.snapshot_file import SnapshotError, load_snapshot
 from stridescope.engine.devices.snapshot_replay import SnapshotReplay
 from stridescope.engine.devices.trace_file import TraceError, first_difference, load_traces, run_trace
+from stridescope.engine.explain.snapshot_recording import record_snapshot
+from stridescope.engine.recording.store import RecordingError
 
 DIFFERENCES_SHOWN = 10
 
@@ -28,6 +30,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("file", help="allocator traces (.json) or a memory snapshot of PyTorch (.pickle)")
     made.add_argument("--conf", help="options as in PYTORCH_CUDA_ALLOC_CONF, instead of the recorded ones")
     made.add_argument("--total", help="memory of the device, such as 16GiB, instead of the recorded size")
+    made.add_argument(
+        "-o", "--output", metavar="FILE.stride", help="also record the replay of a snapshot, to be opened"
+    )
     made.add_argument("--json", action="store_true", help="print the result as JSON")
     return made
 
@@ -42,11 +47,15 @@ def replay(arguments: Sequence[str]) -> int:
     except (ValueError, IndexError, RuntimeError) as error:
         return _fail(f"stridescope replay: {error}", 2)
     try:
-        if _holds_json(Path(chosen.file)):
-            return _replay_traces(chosen.file, chosen.conf, total, chosen.json)
-        return _replay_snapshot(chosen.file, chosen.conf, total, chosen.json)
+        if not _holds_json(Path(chosen.file)):
+            return _replay_snapshot(chosen.file, chosen.conf, total, chosen.json, chosen.output)
+        if chosen.output:
+            return _fail("stridescope replay: only the replay of a snapshot can be recorded with --output", 2)
+        return _replay_traces(chosen.file, chosen.conf, total, chosen.json)
     except OSError as error:
         return _fail(f"stridescope replay: cannot read {chosen.file}: {error.strerror or error}", 1)
+    except RecordingError as error:
+        return _fail(f"stridescope replay: {error}", 1)
     except (SnapshotError, TraceError) as error:
         return _fail(f"stridescope replay: {chosen.file} cannot be replayed: {error}", 1)
 
@@ -83,9 +92,17 @@ def _trace_line(trace: dict[str, Any], result: dict[str, Any]) -> str:
     return f"{head}: {format_size(allocated)} allocated, {format_size(reserved)} reserved at the end"
 
 
-def _replay_snapshot(path: str, conf: str | None, total: int | None, as_json: bool) -> int:
+def _replay_snapshot(path: str, conf: str | None, total: int | None, as_json: bool, output: str | None) -> int:
     snapshot = load_snapshot(path)
-    results = [SnapshotReplay(snapshot, device, conf, total).result() for device in snapshot.devices()]
+    devices = snapshot.devices()
+    replays = []
+    if output is not None and devices:
+        # A window shows one device: the first that has a trace.
+        shown = next((device for device in devices if snapshot.device_traces[device : device + 1] != [[]]), devices[0])
+        replays.append(record_snapshot(snapshot, shown, path, output, conf, total))
+        devices.remove(shown)
+    replays += [SnapshotReplay(snapshot, device, conf, total) for device in devices]
+    results = [replay.result() for replay in replays]
     if as_json:
         print(json.dumps(results))
         return 0

@@ -80,10 +80,18 @@ class SnapshotReplay:
                 self._free_later(block.address)
         self._run()
 
+    def begins(self, number: int) -> None:
+        """Called before an entry of the trace is done; for subclasses."""
+
+    def differs(self, difference: Difference) -> None:
+        """Note that our allocator gave another answer."""
+        self.differences.append(difference)
+
     def _run(self) -> None:
         number = 0
         while number < len(self.trace):
             entry = self.trace[number]
+            self.begins(number)
             if self.faithful and entry.get("addr") in self._waiting and (retry := self._end_of_retry(number)):
                 self._expect_retry(number, retry)
                 number = retry
@@ -156,7 +164,7 @@ class SnapshotReplay:
         if replayed == recorded:
             self.matching += 1
         elif self.faithful or block is None:
-            self.differences.append(Difference(number, entry["size"], recorded, replayed))
+            self.differs(Difference(number, entry["size"], recorded, replayed))
         if self.faithful and replayed != recorded:
             self._follow(entry, block)
         self.gpu.recorded.clear()
@@ -236,7 +244,7 @@ class SnapshotReplay:
         self.recorded.out_of_memory += 1
         self.gpu.refusals = ALL_ATTEMPTS if self.faithful else 0
         if (block := self._malloc(entry)) is not None:
-            self.differences.append(Difference(number, entry["size"], "out of memory", f"{block.address:#x}"))
+            self.differs(Difference(number, entry["size"], "out of memory", f"{block.address:#x}"))
             self.allocator.free(block)
         self.gpu.refusals = 0
 

@@ -67,7 +67,8 @@ def first_difference(expected: dict[str, Any], result: dict[str, Any]) -> str:
     for part in ("addresses", "segments"):
         if part in expected and expected[part] != result[part]:
             return f"{part} differ: recorded {_short(expected[part])}, here {_short(result[part])}"
-    recorded = expected.get("stats", {})
+    if (recorded := expected.get("stats")) is None:
+        return ""
     for key in sorted(set(recorded) | set(result["stats"])):
         if recorded.get(key, 0) != result["stats"].get(key, 0):
             return f"{key} differs: recorded {recorded.get(key, 0)}, here {result['stats'].get(key, 0)}"
