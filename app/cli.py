@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -186,15 +187,23 @@ def _dispatch(words: list[str]) -> int:
 def main(words: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit status."""
     listed = list(sys.argv[1:] if words is None else words)
-    if listed[:1] not in (["run"], ["record"]) and hasattr(sys.stdout, "reconfigure"):
+    # A script's output and its end are its own: what follows is for our own words only.
+    commands.leave(_dispatch(listed) if listed[:1] in (["run"], ["record"]) else _spoken(listed))
+
+
+def _spoken(words: list[str]) -> int:
+    """Run a command that prints for us, and end quietly when nobody reads on or wants to wait."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        status = _dispatch(listed)
+        status = _dispatch(words)
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output went away, as `head` does
+    except BrokenPipeError:  # as with `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = 1
-    commands.leave(status)
+    except KeyboardInterrupt:
+        status = 130
+    return status
 
 
 if __name__ == "__main__":

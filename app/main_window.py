@@ -284,7 +284,8 @@ class MainWindow(QMainWindow):
     def _show_chips(self) -> None:
         bar, recording = self.toolbar, self.session.recording
         device = str(recording.meta.get("device", "")) if recording else ""
-        bar.device.show_words(tr("device"), device or "cpu")
+        bar.device.show_words(tr("device"), device_words(device))
+        bar.device.setToolTip(device)
         words = tr("step {step} / {steps}", step=self.time.view + 1, steps=self.time.head + 1)
         quiet = {STARTING: tr("starting"), WAITING: tr("recording"), RUNNING: tr("running"), REPLAY: tr("replay")}
         dot = "err" if self.session.live else ""
@@ -393,3 +394,11 @@ class MainWindow(QMainWindow):
     def _pop_menu(self) -> None:
         button = self.toolbar.buttons["menu"]
         self.menu.popup(button.mapToGlobal(QPoint(button.width() - self.menu.sizeHint().width(), button.height())))
+
+
+def device_words(described: str) -> str:
+    """Return what ``cuda`` is in few words: a simulated GPU says so before all else."""
+    name, _, size = described.removeprefix("cuda: ").partition(", because")[0].rpartition(", ")
+    if "(simulated)" in name:
+        return tr("Simulated GPU") + f" · {size}"
+    return f"{name} · {size}" if name else size or "cpu"

@@ -97,4 +97,7 @@ def tensor_name(state: State, tensor: int) -> str:
     if found.names:
         return found.names[0]
     owner = next((t for t in state.tensors.values() if t.grad == tensor and t.names), None)
-    return f"{owner.names[0]}.grad" if owner else f"#{tensor}"
+    if owner is not None:
+        return f"{owner.names[0]}.grad"
+    on_its_way = state.backward is not None and any(s.gradient == tensor for s in state.backward.sent)
+    return f"grad #{tensor}" if on_its_way else f"#{tensor}"

@@ -161,8 +161,11 @@ class Editor(QTextEdit):
             return
         rect = self.block_rect(block)
         x = self._x(block, len(block.text())) + 16
+        room = self.viewport().width() - x - 16
+        if room < 24:
+            return
         sketch.box(QRectF(x, rect.top() + 9, 6, 6), sketch.theme.hue(note.storage), radius=1.5)
-        sketch.text(x + 12, rect.top() + 16, note.text, "faint", size=11.5, mono=True)
+        sketch.text(x + 12, rect.top() + 16, note.text, "faint", size=11.5, mono=True, room=room)
 
     def _draw_error(self, sketch: Sketch, message: str, mark: Mark) -> None:
         block = self.document().findBlockByNumber(mark.line - 1)

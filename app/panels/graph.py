@@ -211,8 +211,11 @@ class GraphPanel(Canvas):
         )
         if view.scale >= WORDS_FROM and hot:
             words = edge.label if edge.sent else tr("→ now")
-            middle = (start + end) / 2
-            sketch.text(middle.x() + 12, middle.y() + 4, words, "bwd", size=11, mono=True)
+            x, y = (start.x() + end.x()) / 2 + 12, (start.y() + end.y()) / 2 + 4
+            ground = QRectF(x - 3, y - 11, text_width(words, size=11, mono=True) + 6, 15)
+            if abs(start.x() - end.x()) > 1:
+                sketch.box(ground, "panel")
+            sketch.text(x, y, words, "bwd", size=11, mono=True)
 
     def _draw_node(self, sketch: Sketch, view: View, node: int) -> None:
         assert self.picture is not None

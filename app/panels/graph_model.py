@@ -231,7 +231,7 @@ def _detail(state: State, node: NodeState, name: str) -> str:
 
 def _saved_words(state: State, saved: Saved) -> str:
     name = tensor_name(state, saved.tensor)
-    named = saved.tensor in state.tensors and not saved.is_output and not name.startswith("#")
+    named = saved.tensor in state.tensors and not saved.is_output and "#" not in name
     return f"{saved.field} ({name}) v{saved.version}" if named else f"{saved.field} v{saved.version}"
 
 

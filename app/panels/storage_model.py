@@ -265,6 +265,8 @@ def _address(state: State, tensor: TensorState, index: tuple[int, ...] | None) -
     legend = "".join(f" + {_INDEX_NAMES[d % 8]}·s{str(d).translate(_SUBSCRIPTS)}" for d in range(len(index)))
     note, warning = contiguity(tensor)
     text = tensor_name(state, tensor.id) + (f"[{list_text(index)}]" if index else "")
+    if not index:
+        return Address(element, text, tr("offset {offset}", offset=element), tr("a scalar is one element"), note, warning)
     return Address(element, text, f"{tensor.offset}{terms} = {element}", tr("offset") + legend, note, warning)
 
 

@@ -139,7 +139,7 @@ def _described(state: State, tensor: int) -> str:
     found = state.tensors[tensor]
     name = tensor_name(state, tensor)
     shape = f"{shape_text(found.sizes)} {short_dtype(found.dtype)}"
-    return shape if name.startswith("#") else f"{_bold(name)} ({shape})"
+    return shape if "#" in name else f"{_bold(name)} ({shape})"
 
 
 def _op_heading(told: list[ev.Event]) -> str:
@@ -190,7 +190,7 @@ def _result_name(moment: Moment, began: ev.OpBegan, told: list[ev.Event]) -> str
     for event in told:
         if isinstance(event, ev.TensorMade) and event.tensor in moment.state.tensors:
             name = tensor_name(moment.state, event.tensor)
-            if not name.startswith("#"):
+            if "#" not in name:
                 return name
     text = source_text(moment.recording, Span(began.source, began.line, began.column, began.end_line, began.end_column))
     return text if text and len(text) < 60 else tr("the result")
@@ -225,7 +225,7 @@ def _node_sentence(moment: Moment, began: ev.OpBegan, told: list[ev.Event]) -> s
     name = tensor_name(moment.state, cause) if cause else ""
     joins = (
         tr("Because {cause} requires grad, {node} joins the graph", cause=_bold(name), node=_bold(node.name))
-        if name and not name.startswith("#")
+        if name and "#" not in name
         else tr("{node} joins the graph", node=_bold(node.name))
     )
     kept = [e for e in told if isinstance(e, ev.TensorSaved) and e.node == node.node]

@@ -9,6 +9,7 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 
+from stridescope.engine.devices import registry
 from stridescope.engine.events import ExceptionRaised, RecordingCut, ScriptEnded, journal
 from stridescope.engine.recording.writer import Writer
 from stridescope.engine.worker import streams
@@ -143,4 +144,5 @@ def _facts(program: Program, loaded: Loaded) -> dict[str, object]:
         "argv": list(program.argv),
         "python": platform.python_version(),
         "folder": os.getcwd(),
+        "device": registry.describe(),
     }
