@@ -268,19 +268,19 @@ def expand(layout: Layout, shape: Sequence[int]) -> Layout:
     sizes, strides = list(shape), [0] * len(shape)
     for dim in range(len(shape) - 1, -1, -1):
         old = layout.sizes[dim - extra] if dim >= extra else 1
-        sizes[dim], strides[dim] = _expand_dim(layout, tuple(shape), dim, extra, old)
+        inner = sizes[dim + 1] * strides[dim + 1] if dim + 1 < len(shape) else 1
+        sizes[dim], strides[dim] = _expand_dim(layout, tuple(shape), dim, extra, old, inner)
     return Layout(tuple(sizes), tuple(strides), layout.offset)
 
 
-def _expand_dim(layout: Layout, shape: Ints, dim: int, extra: int, old: int) -> tuple[int, int]:
+def _expand_dim(layout: Layout, shape: Ints, dim: int, extra: int, old: int, inner: int) -> tuple[int, int]:
     wanted = shape[dim]
     if dim < extra:
         if wanted < 0:
             raise RuntimeError(
                 f"The expanded size of the tensor ({wanted}) isn't allowed in a leading, non-existing dimension {dim}"
             )
-        stride = layout.sizes[0] * layout.strides[0] if layout.sizes else 1
-        return wanted, stride if wanted == 1 else 0
+        return wanted, inner if wanted == 1 else 0
     stride = layout.strides[dim - extra]
     wanted = old if wanted == -1 else wanted
     if old == wanted:

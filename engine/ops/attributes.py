@@ -19,7 +19,7 @@ from stridescope.engine.layout import (
     strided,
     wrap_dim,
 )
-from stridescope.engine.ops import gpu_memory, old_types, resizing, selecting, storage_objects, to_python
+from stridescope.engine.ops import from_data, gpu_memory, old_types, resizing, selecting, storage_objects, to_python
 from stridescope.engine.tensor import Size, Tensor, alias, moved
 from stridescope.engine.warn import internal, warn, warn_once
 
@@ -262,6 +262,7 @@ METHODS: dict[str, Any] = {
     "share_memory_": lambda self: self,
     **gpu_memory.METHODS,
     **leaf.METHODS,
+    **from_data.METHODS,
     **old_types.METHODS,
     **resizing.METHODS,
     **selecting.METHODS,

@@ -72,7 +72,8 @@ def owned(array: Any, strides: tuple[int, ...]) -> Any:
     item = array.itemsize
     memory = np.empty(array.size, array.dtype)
     result = np.ndarray(array.shape, array.dtype, memory if array.size else b"", 0, tuple(s * item for s in strides))
-    result[...] = array
+    if array.size:
+        result[...] = array
     return result
 
 

@@ -1,4 +1,4 @@
-"""Tensors out of nothing: empty, zeros, ones, full, arange and their ``_like`` and ``new_`` forms."""
+"""Tensors out of nothing: empty, zeros, ones, full and their ``_like`` and ``new_`` forms; ``torch.tensor``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from stridescope.engine.devices.registry import device_at
 from stridescope.engine.devices.streams import current_device_index, current_stream
 from stridescope.engine.autograd.leaf import require_grad
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dtype import BOOL, INTEGER, default_float, dtype, int64, of_number
-from stridescope.engine.layout import dense_strides_like
-from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor, canonical, fresh
+from stridescope.engine.dispatch.run import laid_out
+from stridescope.engine.dtype import default_float, dtype, of_number
+from stridescope.engine.layout import Layout, memory_format, strides_in_order
+from stridescope.engine.ops.copying import format_strides, strides_of
+from stridescope.engine.ops.number_range import check_number
+from stridescope.engine.storage import Array, Storage
+from stridescope.engine.tensor import Tensor, canonical, fresh, strided
 
-_OPTIONS = (
+OPTIONS = (
     "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
     "bool? requires_grad=False"
 )
@@ -64,8 +67,17 @@ def _check_room(nbytes: int, on: device) -> None:
 def _filled(size: Sequence[int], value: Any, kind: dtype | None, on: device | None, grad: bool | None) -> Tensor:
     kind = kind or default_float()
     _check_room(math.prod(checked(size)) * kind.itemsize, place_of(on))
-    array = np.zeros(checked(size), kind.np) if value == 0 else np.full(checked(size), value, kind.np)
-    return made(array, kind, on, grad)
+    return made(_values(checked(size), value, kind), kind, on, grad)
+
+
+def _values(size: Sequence[int], value: Any, kind: dtype) -> Array:
+    if value.__class__ is int and value == 0:
+        return np.zeros(size, kind.np)
+    check_number(value, kind)
+    if isinstance(value, complex) and not kind.is_complex:
+        value = value.real
+    with np.errstate(all="ignore"):
+        return np.full(size, np.asarray(value).astype(kind.np))
 
 
 def _empty(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, requires_grad: Any) -> Tensor:
@@ -77,28 +89,99 @@ def _full(size: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_
     return _filled(size, fill_value, dtype or of_number(fill_value), device, grad)
 
 
+def _formatted(
+    size: Sequence[int], kind: dtype | None, on: device | None, grad: bool | None, asked: memory_format | None
+) -> Tensor:
+    """Zeros in a memory format."""
+    if asked is None:
+        return _filled(size, 0, kind, on, grad)
+    return _strided(size, format_strides(checked(size), asked), kind or default_float(), on, grad)
+
+
+def _strided(size: Sequence[int], stride: Sequence[int], kind: dtype, on: device | None, grad: bool | None) -> Tensor:
+    """Zeros read by these strides, in just the memory that they reach."""
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
+    layout = Layout(checked(size), tuple(stride))
+    if any(s < 0 for s in stride):
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(size)} and strides={list(stride)}"
+        )  # fmt: skip
+    storage = Storage(np.zeros(0 if 0 in layout.sizes else layout.extent(), kind.np))
+    tensor = fresh(strided(storage, layout, kind), kind)
+    tensor._storage = storage
+    where = place_of(on)
+    if where is not CPU:
+        tensor = tensor.to(where)
+    if grad:
+        require_grad(tensor)
+    return tensor
+
+
 empty = define(
-    f"empty.memory_format(SymInt[] size, {_OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+    f"empty.memory_format(SymInt[] size, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
     doc="A tensor whose contents nobody set; here always zeros.",
-    run=lambda size, dtype, layout, device, pin_memory, requires_grad, memory_format: _empty(
-        size, dtype, layout, device, pin_memory, requires_grad
+    run=lambda size, dtype, layout, device, pin_memory, requires_grad, memory_format: _formatted(
+        size, dtype, device, requires_grad, memory_format
     ),
 )
-zeros = define(f"zeros(SymInt[] size, {_OPTIONS}) -> Tensor", doc="All zeros.", run=_empty)
+zeros = define(f"zeros(SymInt[] size, {OPTIONS}) -> Tensor", doc="All zeros.", run=_empty)
 ones = define(
-    f"ones(SymInt[] size, {_OPTIONS}) -> Tensor",
+    f"ones(SymInt[] size, {OPTIONS}) -> Tensor",
     doc="All ones.",
     run=lambda size, dtype, layout, device, pin_memory, grad: _filled(size, 1, dtype, device, grad),
 )
-full = define(f"full(SymInt[] size, Scalar fill_value, {_OPTIONS}) -> Tensor", doc="One value everywhere.", run=_full)
+full = define(f"full(SymInt[] size, Scalar fill_value, {OPTIONS}) -> Tensor", doc="One value everywhere.", run=_full)
+empty_strided = define(
+    f"empty_strided(SymInt[] size, SymInt[] stride, {OPTIONS}) -> Tensor",
+    doc="A tensor with sizes and strides of your own, contents nobody set.",
+    run=lambda size, stride, dtype, layout, device, pin, grad: _strided(
+        size, stride, dtype or default_float(), device, grad
+    ),
+)
 
 
-def _like(self: Tensor, value: Any, kind: dtype | None, on: device | None, grad: bool | None) -> Tensor:
-    from stridescope.engine.dispatch.run import laid_out
+def _permuted(
+    size: Sequence[int], order: Sequence[int], kind: dtype | None, on: device | None, grad: bool | None
+) -> Tensor:
+    if len(size) != len(order):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(size)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    for dim in order:
+        if not 0 <= dim < len(size):
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {dim} at "
+                               f"index {list(order).index(dim)}).  NB: negative dims not currently supported; file an "
+                               "issue if you want it.")  # fmt: skip
+    if len(set(order)) != len(order):
+        raise RuntimeError("Duplicate dim not allowed")
+    strides = strides_in_order(checked(size), tuple(reversed(order)))
+    return _strided(size, strides, kind or default_float(), on, grad)
 
+
+define(
+    f"empty_permuted(SymInt[] size, int[] physical_layout, {OPTIONS}) -> Tensor",
+    doc="A dense tensor whose dims lie in memory in the given order, contents nobody set.",
+    run=lambda size, physical_layout, dtype, layout, device, pin, grad: _permuted(
+        size, physical_layout, dtype, device, grad
+    ),
+)
+define(
+    f"scalar_tensor(Scalar s, {OPTIONS}) -> Tensor",
+    doc="A number as a 0-d tensor of the default dtype.",
+    run=lambda s, dtype, layout, device, pin, grad: _filled((), s, dtype, device, grad),
+)
+
+
+def _like(
+    self: Tensor, value: Any, kind: dtype | None, on: device | None, grad: bool | None, asked: memory_format | None
+) -> Tensor:
     kind = kind or self.dtype
-    array = np.full(self._array.shape, value, kind.np)
-    strides = dense_strides_like(self._array.shape, self.strides)
+    array = _values(self._array.shape, value, kind)
+    strides = strides_of(self._array.shape, self.strides, asked)
     tensor = fresh(laid_out(array, strides), kind, place_of(on) if on else self.device)
     if grad:
         require_grad(tensor)
@@ -107,19 +190,19 @@ def _like(self: Tensor, value: Any, kind: dtype | None, on: device | None, grad:
 
 for _name, _value in (("empty_like", 0), ("zeros_like", 0), ("ones_like", 1)):
     define(
-        f"{_name}(Tensor self, {_OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+        f"{_name}(Tensor self, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
         doc=f"{_name.split('_')[0].capitalize()} in the shape, dtype and layout of another tensor.",
         run=lambda self, dtype, layout, device, pin, grad, memory_format, value=_value: _like(
-            self, value, dtype, device, grad
+            self, value, dtype, device, grad, memory_format
         ),
         samples=[((3, 4),)],
         method=False,
     )
 define(
-    f"full_like(Tensor self, Scalar fill_value, {_OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
+    f"full_like(Tensor self, Scalar fill_value, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
     doc="One value in the shape, dtype and layout of another tensor.",
     run=lambda self, fill_value, dtype, layout, device, pin, grad, memory_format: _like(
-        self, fill_value, dtype, device, grad
+        self, fill_value, dtype, device, grad, memory_format
     ),
     samples=[((3, 4), 2.0)],
     method=False,
@@ -127,7 +210,7 @@ define(
 
 for _name, _value in (("new_empty", 0), ("new_zeros", 0), ("new_ones", 1)):
     define(
-        f"{_name}(Tensor self, SymInt[] size, {_OPTIONS}) -> Tensor",
+        f"{_name}(Tensor self, SymInt[] size, {OPTIONS}) -> Tensor",
         doc=f"{_name.split('_')[1].capitalize()} with the dtype and device of another tensor.",
         run=lambda self, size, dtype, layout, device, pin, grad, value=_value: _filled(
             size, value, dtype or self.dtype, device or self.device, grad
@@ -136,7 +219,7 @@ for _name, _value in (("new_empty", 0), ("new_zeros", 0), ("new_ones", 1)):
         function=False,
     )
 define(
-    f"new_full(Tensor self, SymInt[] size, Scalar fill_value, {_OPTIONS}) -> Tensor",
+    f"new_full(Tensor self, SymInt[] size, Scalar fill_value, {OPTIONS}) -> Tensor",
     doc="One value everywhere, with the dtype and device of another tensor.",
     run=lambda self, size, fill_value, dtype, layout, device, pin, grad: _filled(
         size, fill_value, dtype or self.dtype, device or self.device, grad
@@ -144,61 +227,14 @@ define(
     samples=[((3, 4), (2,), 1.5)],
     function=False,
 )
-
-
-def _arange(start: Any, end: Any, step: Any, kind: dtype | None, on: device | None, grad: bool | None) -> Tensor:
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if (step > 0 and start > end) or (step < 0 and start < end):
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if kind is None:
-        whole = all(of_number(v).category in (BOOL, INTEGER) for v in (start, end, step))
-        kind = int64 if whole else default_float()
-    count = math.ceil((end - start) / step)
-    wide = np.int64 if kind.category == INTEGER else np.float64
-    array = (wide(start) + np.arange(count, dtype=wide) * wide(step)).astype(kind.np)
-    return made(array, kind, on, grad)
-
-
 define(
-    f"arange(Scalar end, {_OPTIONS}) -> Tensor",
-    doc="0, 1, … up to end.",
-    run=lambda end, dtype, layout, device, pin, grad: _arange(0, end, 1, dtype, device, grad),
+    f"new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, {OPTIONS}) -> Tensor",
+    doc="A tensor with sizes and strides of your own, in the dtype and on the device of another.",
+    run=lambda self, size, stride, dtype, layout, device, pin, grad: _strided(
+        size, stride, dtype or self.dtype, device or self.device, grad
+    ),
+    function=False,
 )
-define(
-    f"arange.start(Scalar start, Scalar end, {_OPTIONS}) -> Tensor",
-    doc="start, start + 1, … up to end.",
-    run=lambda start, end, dtype, layout, device, pin, grad: _arange(start, end, 1, dtype, device, grad),
-)
-define(
-    f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {_OPTIONS}) -> Tensor",
-    doc="start, start + step, … up to end.",
-    run=lambda start, end, step, dtype, layout, device, pin, grad: _arange(start, end, step, dtype, device, grad),
-)
-
-
-def tensor(
-    data: Any,
-    *,
-    dtype: dtype | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """``torch.tensor``: a new leaf holding a copy of numbers, nested lists, NumPy arrays or a tensor."""
-    from stridescope.engine.ops.from_data import array_of
-
-    array, kind = array_of(data, dtype)
-    on = None if device is None else _device(device)
-    return _from_data.call(array, kind, on if on is not None else _home(data), requires_grad)  # type: ignore[no-any-return]
-
-
-def _device(text: Any) -> device:
-    return device(text)
-
-
-def _home(data: Any) -> device | None:
-    return data.device if isinstance(data, Tensor) else None
 
 
 _from_data = define(
@@ -207,3 +243,8 @@ _from_data = define(
     run=lambda array, kind, on, grad: made(array, kind, on, grad),
     function=False,
 )
+
+
+def from_values(array: Array, kind: dtype, on: device | None, requires_grad: bool) -> Tensor:
+    """A new leaf of these values."""
+    return _from_data.call(array, kind, on, requires_grad)  # type: ignore[no-any-return]

@@ -9,27 +9,12 @@ import numpy as np
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, laid_out, resolved
 from stridescope.engine.layout import dense_strides_like
+from stridescope.engine.ops.number_range import check_number
 from stridescope.engine.tensor import Tensor, fresh
 
 
-C_TYPES = {
-    "float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t",
-    "uint8": "uint8_t", "bool": "bool", "float16": "at::Half", "bfloat16": "at::BFloat16",
-}  # fmt: skip
-
-
-def check_number(value: Any, tensor: Tensor) -> None:
-    """Refuse a Python number that the tensor's dtype cannot hold."""
-    if isinstance(value, complex) and value.imag and not tensor.dtype.is_complex:
-        raise RuntimeError(f"value cannot be converted to type {C_TYPES[tensor.dtype.name]} without overflow")
-    if tensor.dtype.category == 1 and isinstance(value, (int, float)) and value == value:
-        limits = np.iinfo(tensor.dtype.np)
-        if not limits.min <= value <= limits.max:
-            raise RuntimeError(f"value cannot be converted to type {C_TYPES[tensor.dtype.name]} without overflow")
-
-
 def _number(self: Tensor, value: Any) -> Tensor:
-    check_number(value, self)
+    check_number(value, self.dtype)
     if isinstance(value, complex) and not self.dtype.is_complex:
         value = value.real
     with np.errstate(all="ignore"):
@@ -92,4 +77,3 @@ zero_ = define(
     run=lambda self: _number(self, 0),
     grads=_OF_NUMBER,
 )
-__all__ = ["C_TYPES", "check_number", "fill_", "zero_"]

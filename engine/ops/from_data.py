@@ -1,4 +1,4 @@
-"""Nested Python data as an array: the inference of ``torch.tensor``."""
+"""Python data as tensors: ``torch.tensor``, ``as_tensor``, ``asarray``, ``frombuffer``, ``Tensor.new_tensor``."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.dtype import FROM_NUMPY, default_float, dtype, of_category
+from stridescope.engine.device import device
+from stridescope.engine.dispatch.parser import type_name
+from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dtype import FROM_NUMPY, INTEGER, default_float, dtype, of_category, scalar_name
+from stridescope.engine.ops.creation import from_values
+from stridescope.engine.ops.number_range import check_number
+from stridescope.engine.ops.to_python import SUPPORTED, from_numpy
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.warn import internal, warn, warn_once
+
+LONG_RANGE = range(-(1 << 63), 1 << 63)
 
 
 def array_of(data: Any, kind: dtype | None) -> tuple[Array, dtype]:
@@ -19,39 +28,97 @@ def array_of(data: Any, kind: dtype | None) -> tuple[Array, dtype]:
     """
     if isinstance(data, Tensor):
         chosen = kind or data.dtype
-        return np.array(data._array.astype(chosen.np), order="C"), chosen
+        return np.array(resolved(data).astype(chosen.np), order="C"), chosen
     if isinstance(data, np.ndarray | np.generic):
-        chosen = kind or FROM_NUMPY[np.asarray(data).dtype]
-        return np.array(np.asarray(data).astype(chosen.np), order="C"), chosen
+        return _of_numpy(np.asarray(data), kind)
     shape = _shape(data)
     flat: list[Any] = []
     _flatten(data, shape, 0, flat)
     chosen = kind or _inferred(flat)
-    return np.array(flat, dtype=None if not flat else object).astype(chosen.np).reshape(shape), chosen
+    return _filled(flat, chosen).reshape(shape), chosen
+
+
+def _of_numpy(data: Array, kind: dtype | None) -> tuple[Array, dtype]:
+    if data.dtype not in FROM_NUMPY:
+        name = f"{data.dtype.type.__module__}.{data.dtype.type.__name__}"
+        raise TypeError(f"can't convert np.ndarray of type {name}. The only supported types are: {SUPPORTED}.")
+    chosen = kind or FROM_NUMPY[data.dtype]
+    with np.errstate(all="ignore"):
+        return np.array(data.astype(chosen.np), order="C"), chosen
+
+
+def _filled(flat: list[Any], kind: dtype) -> Array:
+    if not flat:
+        return np.empty(0, kind.np)
+    if kind.category == INTEGER:
+        flat = [_whole(value, kind) for value in flat]
+    elif not kind.is_complex and kind.category and any(isinstance(v, complex) for v in flat):
+        raise TypeError("must be real number, not complex")
+    with np.errstate(all="ignore"):
+        return np.array(flat, dtype=object).astype(_holder(kind)).astype(kind.np)
+
+
+def _holder(kind: dtype) -> Any:
+    """The wide NumPy dtype in which Python numbers are read before they are rounded."""
+    return (np.bool_, np.int64 if kind.name != "uint64" else np.uint64, np.float64, np.complex128)[kind.category]
+
+
+def _whole(value: Any, kind: dtype) -> int:
+    if isinstance(value, complex):
+        raise TypeError("'complex' object cannot be interpreted as an integer")
+    if isinstance(value, int) and value not in LONG_RANGE and kind.name != "uint64":
+        raise ValueError("Overflow when unpacking long long")
+    try:
+        check_number(value, kind)
+    except RuntimeError:
+        raise RuntimeError(f"value cannot be converted to type {kind.name} without overflow") from None
+    return int(value)
+
+
+def _is_sequence(data: Any) -> bool:
+    return hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (dict, str, bytes))
 
 
 def _shape(data: Any) -> tuple[int, ...]:
     shape: list[int] = []
-    while isinstance(data, (list, tuple, range)) or (isinstance(data, Tensor) and data._array.ndim):
-        shape.append(len(data) if not isinstance(data, Tensor) else data._array.shape[0])
+    while _is_sequence(data) and not (isinstance(data, Tensor) and not data._array.ndim):
+        if isinstance(data, np.ndarray):
+            if shape:
+                _warn_of_arrays()
+            return (*shape, *data.shape)
+        shape.append(len(data))
         if not shape[-1]:
             break
         data = data[0]
-    if isinstance(data, np.ndarray):
-        shape.extend(data.shape)
+    if isinstance(data, (str, bytes)):
+        kind = type(data).__name__
+        raise ValueError(f"too many dimensions '{kind}'") if shape else TypeError(f"new(): invalid data type '{kind}'")
     return tuple(shape)
+
+
+def _warn_of_arrays() -> None:
+    warn_once(
+        internal(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to "
+            "a single numpy.ndarray with numpy.array() before converting to a tensor.",
+            "torch/csrc/utils/tensor_new.cpp:252",
+        )
+    )
 
 
 def _flatten(data: Any, shape: tuple[int, ...], dim: int, flat: list[Any]) -> None:
     if dim == len(shape):
         flat.append(_number(data))
         return
+    if isinstance(data, Tensor):
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    if not _is_sequence(data):
+        raise TypeError("not a sequence")
+    if len(data) != shape[dim]:
+        raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {len(data)})")
     if isinstance(data, np.ndarray):
         flat.extend(data.ravel().tolist())
         return
-    length = len(data) if hasattr(data, "__len__") else -1
-    if length != shape[dim]:
-        raise ValueError(f"expected sequence of length {shape[dim]} at dim {dim} (got {length})")
     for item in data:
         _flatten(item, shape, dim + 1, flat)
 
@@ -61,10 +128,8 @@ def _number(value: Any) -> Any:
         return value
     if isinstance(value, (Tensor, np.generic)):
         return value.item()
-    if value is None:
-        raise RuntimeError("Could not infer dtype of NoneType")
-    if isinstance(value, str):
-        raise TypeError("new(): invalid data type 'str'")
+    if _is_sequence(value):
+        raise TypeError(f"'{type(value).__name__}' object cannot be interpreted as an integer")
     raise RuntimeError(f"Could not infer dtype of {type(value).__name__}")
 
 
@@ -75,3 +140,147 @@ def _inferred(flat: list[Any]) -> dtype:
     if not flat:
         return default_float()
     return of_category(max(_CATEGORY.get(type(v), 2) for v in flat))
+
+
+def _checked_dtype(function: str, kind: Any) -> dtype | None:
+    named = {float: default_float, int: lambda: of_category(1), bool: lambda: of_category(0)}
+    if kind is None or isinstance(kind, dtype):
+        return kind
+    if kind in named:
+        return named[kind]() if kind is not float else FROM_NUMPY[np.dtype(np.float64)]
+    raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {type_name(kind)}")
+
+
+def _device(name: Any) -> device | None:
+    return None if name is None else device(name)
+
+
+def _home(data: Any) -> device | None:
+    return data.device if isinstance(data, Tensor) else None
+
+
+_MISSING = object()
+
+
+def tensor(
+    data: Any = _MISSING,
+    *extra: Any,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """``torch.tensor``: a new leaf holding a copy of numbers, nested lists, NumPy arrays or a tensor."""
+    if data is _MISSING:
+        raise TypeError('tensor() missing 1 required positional arguments: "data"')
+    if extra:
+        raise TypeError(f"tensor() takes 1 positional argument but {1 + len(extra)} were given")
+    if isinstance(data, Tensor):
+        warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
+        )
+    array, kind = array_of(data, _checked_dtype("tensor", dtype))
+    return from_values(array, kind, _device(device) or _home(data), requires_grad)
+
+
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """``Tensor.new_tensor``: ``torch.tensor`` in the dtype and on the device of this tensor."""
+    if isinstance(data, Tensor):
+        warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than tensor.new_tensor(sourceTensor)."
+        )
+    array, kind = array_of(data, _checked_dtype("new_tensor", dtype) or self.dtype)
+    return from_values(array, kind, _device(device) or self.device, requires_grad)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """``torch.as_tensor``: the data as a tensor, without a copy where that is possible."""
+    kind, on = _checked_dtype("as_tensor", dtype), _device(device)
+    if isinstance(data, np.ndarray):
+        data = from_numpy(data)
+    if isinstance(data, Tensor):
+        return data.to(on or data.device, kind or data.dtype)  # type: ignore[no-any-return]
+    array, chosen = array_of(data, kind)
+    return from_values(array, chosen, on, False)
+
+
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+) -> Tensor:
+    """``torch.asarray``: like ``as_tensor``, with a say about the copy; takes buffers too."""
+    kind, on = _checked_dtype("asarray", dtype), _device(device)
+    source: Any = obj
+    if isinstance(obj, np.ndarray):
+        source = from_numpy(obj)
+    elif isinstance(obj, (bytes, bytearray, memoryview)):
+        source = frombuffer(obj, dtype=kind or default_float())
+    if not isinstance(source, Tensor):
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        array, chosen = array_of(source, kind)
+        return from_values(array, chosen, on, requires_grad)
+    return _reused(source, kind or source.dtype, on or source.device, copy, requires_grad)
+
+
+def _reused(source: Tensor, kind: dtype, on: device, copy: bool | None, requires_grad: bool) -> Tensor:
+    if copy is False and kind is not source.dtype:
+        raise ValueError(
+            f"can't alias tensor with dtype '{scalar_name(source.dtype)}' into dtype '{scalar_name(kind)}'."
+        )
+    if copy is False and on is not source.device:
+        raise ValueError(f"can't alias tensor from device '{source.device}' to '{on}'.")
+    same = kind is source.dtype and on is source.device and not copy
+    result: Any = source if same else source.to(on, kind, copy=bool(copy))
+    if not requires_grad and result._requires_grad:
+        result = result.detach()
+    return result.requires_grad_() if requires_grad and not result._requires_grad else result  # type: ignore[no-any-return]
+
+
+def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """``torch.frombuffer``: a 1-d tensor over a buffer's own memory."""
+    view = memoryview(buffer)
+    size, item = view.nbytes, dtype.itemsize
+    _check_buffer(size, item, count, offset)
+    if view.readonly:
+        warn_once(
+            internal(
+                "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
+                "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the "
+                "buffer to protect its data or make it writable before converting it to a tensor. This type of warning "
+                "will be suppressed for the rest of this program.",
+                "torch/csrc/utils/tensor_new.cpp:1581",
+            )
+        )
+    values = np.frombuffer(view.cast("B"), np.uint8)[offset:]
+    length = count if count > 0 else values.size // item
+    array = values[: length * item].view(dtype.np)
+    if view.readonly:
+        array = array.copy()
+    result = from_numpy(array)
+    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
+
+
+def _check_buffer(size: int, item: int, count: int, offset: int) -> None:
+    if not size or not count:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({size} bytes) minus 1"
+        )
+    if count > 0 and count * item > size - offset:
+        raise ValueError(
+            f"requested buffer length ({count} * {item} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({size} bytes)"
+        )
+    if count < 0 and (size - offset) % item:
+        raise ValueError(
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+            f"({item})"
+        )
+
+
+METHODS: dict[str, Any] = {"new_tensor": new_tensor}

@@ -28,7 +28,8 @@ class TensorType(type):
 
 def constructed(kind: dtype, args: tuple[Any, ...], on: device | None) -> Tensor:
     """The tensor that ``torch.FloatTensor(*args)`` gives."""
-    from stridescope.engine.ops.creation import empty, tensor
+    from stridescope.engine.ops.creation import empty
+    from stridescope.engine.ops.from_data import tensor
 
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0].detach()  # type: ignore[no-any-return]

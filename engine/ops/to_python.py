@@ -113,7 +113,7 @@ def array_wrap(self: Tensor, array: Array, context: Any = None, return_scalar: b
     return from_numpy(np.asarray(array.astype(np.uint8) if array.dtype == np.bool_ else array))
 
 
-_SUPPORTED = (
+SUPPORTED = (
     "float64, float32, float16, complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and "
     "bool"
 )
@@ -154,7 +154,7 @@ def _check_array(array: Array) -> None:
         )
     if array.dtype not in FROM_NUMPY:
         kind = f"{array.dtype.type.__module__}.{array.dtype.type.__name__}"
-        raise TypeError(f"can't convert np.ndarray of type {kind}. The only supported types are: {_SUPPORTED}.")
+        raise TypeError(f"can't convert np.ndarray of type {kind}. The only supported types are: {SUPPORTED}.")
 
 
 class _Memory:

@@ -197,10 +197,7 @@ def _meshgrid(tensors: Sequence[Tensor], indexing: str | None) -> tuple[Tensor, 
     for dim, tensor in enumerate(given):
         line = view.call(tensor, replaced((1,) * len(given), dim, shape[dim]))
         grids.append(expand_.call(line, shape))
-    if swapped:
-        grids = [grids[1], grids[0], *grids[2:]]
-        grids = [transpose.call(x, 0, 1) for x in grids]
-    return tuple(grids)
+    return (grids[1], grids[0], *grids[2:]) if swapped else tuple(grids)
 
 
 def _same_kind(tensors: Sequence[Tensor]) -> None:

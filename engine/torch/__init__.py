@@ -29,7 +29,7 @@ from stridescope.engine.layout import (
     strided,
 )
 from stridescope.engine.ops import FUNCTIONS, indexed, joining, norms, products, searching, selecting, views_shape
-from stridescope.engine.ops.creation import tensor
+from stridescope.engine.ops.from_data import as_tensor, asarray, frombuffer, tensor
 from stridescope.engine.ops.printing import (
     get_printoptions,
     printoptions,
