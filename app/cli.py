@@ -187,8 +187,9 @@ def _dispatch(words: list[str]) -> int:
 def main(words: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with its exit status."""
     listed = list(sys.argv[1:] if words is None else words)
-    # A script's output and its end are its own: what follows is for our own words only.
-    commands.leave(_dispatch(listed) if listed[:1] in (["run"], ["record"]) else _spoken(listed))
+    if listed[:1] in (["run"], ["record"]):
+        commands.leave(_dispatch(listed))  # the output and the end are the script's own
+    sys.exit(_spoken(listed))
 
 
 def _spoken(words: list[str]) -> int:
