@@ -15,6 +15,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal
 
+from stridescope.app.snapshot_import import PICKLE_MARK, SnapshotImport
 from stridescope.app.text import tr
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
@@ -53,6 +54,7 @@ class Session(QObject):
         self.breakpoints: dict[str, set[int]] = {}
         self._client: WorkerClient | None = None
         self._notifier: QSocketNotifier | None = None
+        self._import: SnapshotImport | None = None
         self._folder: str | None = None
         self._path = ""
         self._watch = QTimer(self, interval=WATCH_MS)
@@ -70,6 +72,8 @@ class Session(QObject):
             return False
         if head == _SQLITE or path.endswith(".stride"):
             return self._open_recording(path)
+        if head.startswith(PICKLE_MARK):
+            return self._replay_snapshot(path)
         if b"\0" in head:
             self.failed.emit(tr("{path} is neither a Python script nor a recording", path=path))
             return False
@@ -112,6 +116,26 @@ class Session(QObject):
             self._watch.start()
         self.grown.emit()
         return True
+
+    def _replay_snapshot(self, path: str) -> bool:
+        """Let a memory snapshot of PyTorch become a recording, and watch that one grow."""
+        self.close()
+        self.program = None
+        self._folder = tempfile.mkdtemp(prefix="stridescope-")
+        self._path = str(Path(self._folder, Path(path).stem + ".stride"))
+        self._import = SnapshotImport(path, self._path, self)
+        self._import.done.connect(self._imported)
+        self._set_status(REPLAY)
+        self._watch.start()
+        return True
+
+    def _imported(self, fault: str) -> None:
+        if fault:
+            self._let_go()
+            self._set_status(EMPTY)
+            self.failed.emit(fault)
+        else:
+            self._look()
 
     def _start(self, program: Program) -> bool:
         self.close()
@@ -272,6 +296,10 @@ class Session(QObject):
 
     def _let_go(self) -> None:
         self._watch.stop()
+        if self._import is not None:
+            self._import.stop()
+            self._import.deleteLater()
+            self._import = None
         if self._notifier is not None:
             self._notifier.setEnabled(False)
             self._notifier.deleteLater()
