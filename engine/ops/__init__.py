@@ -32,6 +32,7 @@ from stridescope.engine.ops import (
     pairs,
     powers,
     products,
+    random_ops,
     ranges,
     rearranging,
     reduce,
@@ -39,6 +40,7 @@ from stridescope.engine.ops import (
     rounding,
     scatter,
     searching,
+    sampling,
     selecting,
     softmax,
     sorting,
@@ -56,7 +58,7 @@ from stridescope.engine.ops import (
 from stridescope.engine.ops.attach import attach_methods, functions_of
 
 floating_errors.install()
-MODULES = (arithmetic, division, powers, rounding, unary, comparison, reduce, views, copying, creation, matmul, bitwise, choice, complexes, cumulative, extremes, minmax, pairs, sorting, spread, views_select, views_split, views_shape, views_dtype, views_copy, joining, rearranging, indexing, areas, norms, statistics, aliases, resizing, filling, selecting, scatter, indexed, triangles, softmax, searching, products, ranges)  # fmt: skip
+MODULES = (arithmetic, division, powers, rounding, unary, comparison, reduce, views, copying, creation, matmul, bitwise, choice, complexes, cumulative, extremes, minmax, pairs, sorting, spread, views_select, views_split, views_shape, views_dtype, views_copy, joining, rearranging, indexing, areas, norms, statistics, aliases, resizing, filling, selecting, scatter, indexed, triangles, softmax, searching, products, ranges, random_ops, sampling)  # fmt: skip
 aliases.declare()
 OPS: tuple[Op, ...] = tuple(DECLARED)
 # Public functions by namespace: FUNCTIONS["torch"]["add"], FUNCTIONS["torch.nn.functional"]["relu"].

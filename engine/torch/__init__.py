@@ -29,6 +29,7 @@ from stridescope.engine.layout import (
     strided,
 )
 from stridescope.engine.ops import FUNCTIONS, indexed, joining, norms, products, searching, selecting, views_shape
+from stridescope.engine.ops.generator import Generator, default_generator
 from stridescope.engine.ops.from_data import as_tensor, asarray, frombuffer, tensor
 from stridescope.engine.ops.printing import (
     get_printoptions,
@@ -40,6 +41,13 @@ from stridescope.engine.ops.to_python import from_numpy
 from stridescope.engine.tensor import Size, Tensor
 from stridescope.engine.torch import _queries, autograd, storage, version
 from stridescope.engine.torch.numeric_limits import finfo, iinfo
+from stridescope.engine.torch.random import (
+    get_rng_state,
+    initial_seed,
+    manual_seed,
+    seed,
+    set_rng_state,
+)
 from stridescope.engine.torch.autograd import top_level
 from stridescope.engine.torch.version import __version__
 

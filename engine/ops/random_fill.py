@@ -1,0 +1,156 @@
+"""Filling a tensor with random numbers, in the order in which PyTorch's kernels walk its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.devices.cuda_generator import CudaGenerator
+from stridescope.engine.dispatch.run import cast
+from stridescope.engine.dtype import dtype, scalar_name
+from stridescope.engine.kernels import draws
+from stridescope.engine.kernels.mersenne import Stream
+from stridescope.engine.layout import is_contiguous, iterator_order
+from stridescope.engine.ops.generator import Generator, source_for
+from stridescope.engine.storage import Array
+from stridescope.engine.tensor import Tensor
+
+Draw = Callable[[Any, int], Array]
+
+
+def fill(target: Tensor, generator: Generator | None, draw: Draw) -> Tensor:
+    """Write ``draw(source, count)`` into ``target``, innermost dim of the memory first."""
+    count = target._array.size
+    if not count:
+        return target
+    values = draw(source_for(generator, target.device), count)
+    place(target, values)
+    return target
+
+
+def place(target: Tensor, values: Array) -> None:
+    """Write values, given in the order of memory, into a tensor."""
+    array = target._array
+    if values.dtype != array.dtype:
+        values = cast(values, target.dtype)
+    if is_contiguous(array.shape, target.strides):
+        array[...] = values.reshape(array.shape)
+        return
+    outermost_first = tuple(reversed(iterator_order([array.shape], [target.strides])))
+    array.transpose(outermost_first)[...] = values.reshape([array.shape[d] for d in outermost_first])
+
+
+def pairs(target: Tensor) -> Tensor:
+    """A complex tensor as real numbers; a real one itself."""
+    if not target.dtype.is_complex:
+        return target
+    pair = target.detach()
+    parts = target._array.real
+    item = parts.itemsize
+    pair._array = np.lib.stride_tricks.as_strided(parts, (*parts.shape, 2), (*parts.strides, item))
+    pair.dtype = target.dtype.to_real()
+    return pair
+
+
+def need_float(kernel: str, kind: dtype) -> None:
+    """Refuse a dtype for which PyTorch has no such kernel."""
+    if not kind.is_floating_point:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(kind)}'")
+
+
+def uniform(target: Tensor, low: float, high: float, generator: Generator | None) -> Tensor:
+    """Uniform values in [low, high)."""
+    real = pairs(target)
+    need_float("check_uniform_bounds", real.dtype)
+    if low > high:
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
+    kind = real.dtype.np
+    fill(
+        real,
+        generator,
+        lambda source, n: (
+            source.uniform(n, kind, low, high)
+            if isinstance(source, CudaGenerator)
+            else draws.uniform(source, n, kind, low, high)
+        ),
+    )
+    return target
+
+
+def normal(target: Tensor, mean: float, std: float, generator: Generator | None) -> Tensor:
+    """Normal values; a complex number's parts have half the variance each."""
+    if std < 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    real = pairs(target)
+    need_float("normal_kernel_cpu", real.dtype)
+    if real is not target:
+        std = std / 2.0**0.5
+    kind, dense = real.dtype.np, is_contiguous(real._array.shape, real.strides)
+    fill(
+        real,
+        generator,
+        lambda source, n: (
+            source.normal(n, kind, mean, std)
+            if isinstance(source, CudaGenerator)
+            else draws.normal(source, n, kind, mean, std, dense)
+        ),
+    )
+    return target
+
+
+def integers(target: Tensor, low: int, high: int, generator: Generator | None) -> Tensor:
+    """Integers in [low, high)."""
+    return fill(
+        target,
+        generator,
+        lambda source, n: (
+            source.integers(n, np.dtype(np.int64), low, high)
+            if isinstance(source, CudaGenerator)
+            else draws.integers(source, n, low, high)
+        ),
+    )
+
+
+def bernoulli(target: Tensor, p: float, generator: Generator | None) -> Tensor:
+    """Ones with probability ``p``, else zeros."""
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    return fill(
+        target,
+        generator,
+        lambda source, n: (
+            source.bernoulli(n, np.dtype(np.float32), p)
+            if isinstance(source, CudaGenerator)
+            else draws.bernoulli(source, n, p)
+        ),
+    )
+
+
+def exponential(target: Tensor, rate: float, generator: Generator | None) -> Tensor:
+    """Exponential values."""
+    if not target.dtype.is_floating_point:
+        raise RuntimeError(
+            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you "
+            f"specified {scalar_name(target.dtype)}"
+        )
+    if not rate > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
+    return fill(
+        target,
+        generator,
+        lambda source, n: (
+            source.exponential(n, np.dtype(np.float64), rate)
+            if isinstance(source, CudaGenerator)
+            else draws.exponential(source, n, rate)
+        ),
+    )
+
+
+def host_stream(generator: Generator | None, target: Tensor, op: str) -> Stream:
+    """The CPU stream for a distribution whose GPU stream is not imitated."""
+    source = source_for(generator, target.device)
+    if isinstance(source, CudaGenerator):
+        raise NotImplementedError(f"{op} on cuda: the GPU's random stream of this distribution is not imitated")
+    return source  # type: ignore[no-any-return]
