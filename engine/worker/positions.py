@@ -23,15 +23,13 @@ class Positions:
 
     def where(self) -> Where:
         """Return ``(frame, source, line, column, end_line, end_column)`` of the running user expression."""
+        self.asked += 1
         frame: types.FrameType | None = sys._getframe(1)
         calls = self._calls
-        self.asked += 1
         while frame is not None:
             call = calls.get(id(frame))
             if call is not None and call.code.object is frame.f_code:
-                spans = call.code.spans
-                index = frame.f_lasti >> 1
-                return (call.id, call.code.source, *(spans or call.code.read_spans())[index])
+                return call.places.get(frame.f_lasti) or _place(call, frame.f_lasti)
             frame = frame.f_back
         return NOWHERE
 
@@ -53,6 +51,13 @@ class Positions:
     def _known(self, frame: types.FrameType) -> bool:
         call = self._calls.get(id(frame))
         return call is not None and call.code.object is frame.f_code
+
+
+def _place(call: Call, instruction: int) -> Where:
+    """Find a place the first time that a call asks for it."""
+    spans = call.code.spans or call.code.read_spans()
+    place = call.places[instruction] = (call.id, call.code.source, *spans[instruction >> 1])
+    return place
 
 
 def spans_of(code: types.CodeType) -> list[tuple[int, int, int, int]]:

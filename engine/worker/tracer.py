@@ -26,7 +26,7 @@ from stridescope.engine.events import (
 )
 from stridescope.engine.worker.frame_locals import OPTIMIZED, locals_of
 from stridescope.engine.worker.names import Bound, Names, Parts, can_change, look_at, plan
-from stridescope.engine.worker.positions import Positions, spans_of
+from stridescope.engine.worker.positions import Positions, Where, spans_of
 from stridescope.engine.worker.rationing import NAMELESS, QUIET, STRIDE, UNFOLLOWED, Ration
 
 LINE = LineReached.code
@@ -60,12 +60,15 @@ class Code:
 class Call:
     """A live frame of the user's files, and what was last told of its names."""
 
-    __slots__ = ("changing", "code", "id", "known", "plain", "todo", "unfollowed")
+    __slots__ = ("changing", "code", "id", "known", "places", "plain", "space", "todo", "unfollowed")
 
-    def __init__(self, number: int, code: Code) -> None:
+    def __init__(self, number: int, code: Code, frame: types.FrameType) -> None:
         self.id, self.code = number, code
+        # A module's or class body's own dict, taken now: in the midst of a comprehension f_locals shows its names only.
+        self.space: Mapping[str, object] | None = None if code.optimized else frame.f_locals
         self.todo: Names | None = None  # the names of the line that runs now, looked at when the next is reached
         self.known: dict[str, Bound] = {}
+        self.places: dict[int, Where] = {}  # by instruction: where its ops are recorded to be
         self.plain: dict[str, object] = {}  # small values themselves: telling that one is the same costs no text
         self.changing: set[str] = set()  # names whose value can change in place
         self.unfollowed: set[str] = set()  # names stored by rationed lines, to be looked at when the loop is over
@@ -130,7 +133,7 @@ class Tracer:
     def enter(self, frame: types.FrameType, code: Code) -> Call:
         """A user's function is called, or a module of theirs begins."""
         self._settle()
-        call = Call(self.new_frame(), code)
+        call = Call(self.new_frame(), code, frame)
         self.calls[id(frame)] = call
         if code.object.co_name == "<module>":
             self._modules[id(frame.f_globals)] = call
@@ -257,7 +260,7 @@ class Tracer:
 
     def _look(self, call: Call, frame: types.FrameType, names: Names) -> None:
         """Tell of the names that changed."""
-        values = locals_of(frame)
+        values = locals_of(frame) if call.space is None else call.space
         if call.unfollowed:
             if call.todo is NAMELESS or call.todo is QUIET:
                 return
