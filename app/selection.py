@@ -97,7 +97,9 @@ def tensor_name(state: State, tensor: int) -> str:
     if found.names:
         return found.names[0]
     owner = next((t for t in state.tensors.values() if t.grad == tensor and t.names), None)
-    if owner is not None:
-        return f"{owner.names[0]}.grad"
-    on_its_way = state.backward is not None and any(s.gradient == tensor for s in state.backward.sent)
-    return f"grad #{tensor}" if on_its_way else f"#{tensor}"
+    return f"{owner.names[0]}.grad" if owner else f"#{tensor}"
+
+
+def is_gradient(state: State, tensor: int) -> bool:
+    """Return whether the tensor went along an edge of the graph in this backward pass."""
+    return state.backward is not None and any(sent.gradient == tensor for sent in state.backward.sent)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import ml_dtypes
@@ -12,6 +13,10 @@ _ABBREVIATIONS = {
     "float": "f", "bfloat": "bf", "int": "i", "uint": "u", "complex": "c",
 }  # fmt: skip
 _SPECIAL: dict[str, np.dtype[Any]] = {"bool": np.dtype(np.bool_), "bfloat16": np.dtype(ml_dtypes.bfloat16)}
+
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB")
+_LONG_SIZE = re.compile(r"(?<![\w.])(\d{4,})(?: bytes| 字节)?(?![\w.])")
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
@@ -63,14 +68,15 @@ def size_text(nbytes: int) -> str:
     """Return a size in bytes as people say it: 512 B, 1.50 KiB, 20.0 MiB."""
     if nbytes < 1024:
         return f"{nbytes} B"
-    size, unit = float(nbytes), 0
-    while size >= 1024 and unit < 4:
+    size, unit = nbytes / 1024, 0
+    while size >= 1024 and unit < len(_UNITS) - 1:
         size, unit = size / 1024, unit + 1
-    return (
-        f"{size:.2f} {('KiB', 'MiB', 'GiB', 'TiB')[unit - 1]}"
-        if size < 10
-        else f"{size:.1f} {('KiB', 'MiB', 'GiB', 'TiB')[unit - 1]}"
-    )
+    return f"{size:.2f} {_UNITS[unit]}" if size < 10 else f"{size:.1f} {_UNITS[unit]}"
+
+
+def sizes_in_words(text: str) -> str:
+    """Return ``text`` with its long numbers of bytes in KiB and MiB."""
+    return _LONG_SIZE.sub(lambda found: size_text(int(found.group(1))), text)
 
 
 def shape_text(sizes: tuple[int, ...]) -> str:

@@ -25,7 +25,7 @@ from stridescope.app.text import plural, tr
 
 LEFT, RIGHT = 40.0, 30.0
 HEIGHTS = {"small": 44.0, "large": 60.0}
-CAPTION = 24.0
+CAPTION, DECISION = 24.0, 17.0
 CURVE_HEIGHT = 200.0
 
 
@@ -71,12 +71,16 @@ class AllocatorPanel(Canvas):
         y += 12
         for row in pool.segments:
             self._draw_segment(sketch, row, y, HEIGHTS[pool.name])
-            y += HEIGHTS[pool.name] + CAPTION
+            y += HEIGHTS[pool.name] + CAPTION + (DECISION if self._decides(row) else 0)
         if pool.hidden:
             sketch.text(
                 LEFT, y + 4, plural(pool.hidden, "and {n} more segment", "and {n} more segments"), "dim", size=11
             )
         return y + 28
+
+    def _decides(self, row: SegmentRow) -> bool:
+        decision = self.picture.decision if self.picture else None
+        return decision is not None and any(block.address == decision.address for block in row.blocks)
 
     def _draw_segment(self, sketch: Sketch, row: SegmentRow, y: float, height: float) -> None:
         assert self.picture is not None
@@ -94,8 +98,11 @@ class AllocatorPanel(Canvas):
 
     def _draw_decision(self, sketch: Sketch, decision: Decision, rect: QRectF, least: float) -> None:
         sketch.box(rect, None, "now", width=2.5)
-        x = max(least, min(rect.left() + 8, self.width() - RIGHT - text_width(decision.words)))
-        sketch.text(x, rect.bottom() + 15, decision.words, "now", room=self.width() - x - 8)
+        wide = text_width(decision.words)
+        x, y = min(rect.left() + 8, self.width() - RIGHT - wide), rect.bottom() + 15
+        if x < least:  # no room beside the caption: under it
+            x, y = max(LEFT, x), y + DECISION
+        sketch.text(x, y, decision.words, "now", room=self.width() - x - 8)
 
     def _draw_block(self, sketch: Sketch, block: BlockBox, rect: QRectF) -> None:
         hue = sketch.theme.hue(block.storage)

@@ -9,7 +9,7 @@ import numpy as np
 from stridescope.app.moment import Moment
 from stridescope.app.selection import tensor_name, views_of
 from stridescope.app.text import plural, tr
-from stridescope.app.values import size_text
+from stridescope.app.values import size_text, sizes_in_words
 from stridescope.engine.recording.allocator_state import AllocatorState, BlockState, RequestState, SegmentState
 from stridescope.engine.recording.model import State
 
@@ -155,7 +155,7 @@ def _decision(state: State) -> Decision | None:
     size = size_text(request.rounded)
     if request.error:
         return Decision(0, tr("{size} refused: {why}", size=size, why=request.error))
-    notes = "; ".join(request.notes)
+    notes = "; ".join(sizes_in_words(note) for note in request.notes)
     fits = any(c.address == request.address for c in request.considered)
     words = tr("best fit for {size}", size=size) if fits else tr("new segment for {size}", size=size)
     return Decision(request.address, f"{words}: {notes}" if notes else words)

@@ -11,7 +11,7 @@ import numpy as np
 from stridescope.app.items.marked import Marked
 from stridescope.app.moment import Moment
 from stridescope.app.origins import expression_of
-from stridescope.app.selection import home_of, tensor_name, views_of
+from stridescope.app.selection import home_of, is_gradient, tensor_name, views_of
 from stridescope.app.text import tr
 from stridescope.app.values import elements_of, list_text, numpy_dtype, shape_text
 from stridescope.engine.recording.model import State, StorageState, TensorState
@@ -252,6 +252,8 @@ def _grid_title(moment: Moment, tensor: TensorState, lead: tuple[int, ...]) -> t
     facts = f"{shape_text(tensor.sizes)} · " + tr("stride ({strides})", strides=list_text(tensor.strides).strip("()"))
     if tensor.offset:
         facts += " · " + tr("offset {offset}", offset=tensor.offset)
+    if not tensor.names and is_gradient(moment.state, tensor.id):
+        facts += " · " + tr("gradient")
     if lead:
         facts += " · " + tr("plane [{lead}, :, :]", lead=list_text(lead))
     return title, facts
@@ -266,7 +268,9 @@ def _address(state: State, tensor: TensorState, index: tuple[int, ...] | None) -
     note, warning = contiguity(tensor)
     text = tensor_name(state, tensor.id) + (f"[{list_text(index)}]" if index else "")
     if not index:
-        return Address(element, text, tr("offset {offset}", offset=element), tr("a scalar is one element"), note, warning)
+        return Address(
+            element, text, tr("offset {offset}", offset=element), tr("a scalar is one element"), note, warning
+        )
     return Address(element, text, f"{tensor.offset}{terms} = {element}", tr("offset") + legend, note, warning)
 
 

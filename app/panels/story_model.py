@@ -17,7 +17,7 @@ from stridescope.app.moment import Moment
 from stridescope.app.origins import source_text
 from stridescope.app.selection import tensor_name, views_of
 from stridescope.app.text import tr
-from stridescope.app.values import list_text, shape_text, short_dtype, size_text
+from stridescope.app.values import list_text, shape_text, short_dtype, size_text, sizes_in_words
 from stridescope.engine import events as ev
 from stridescope.engine.recording.model import Span, State
 
@@ -56,7 +56,8 @@ def sentence(event: ev.Event) -> str:
     fields = {f.name: _field(getattr(event, f.name)) for f in dataclasses.fields(event)}  # type: ignore[arg-type]
     if isinstance(event, ev.NameBound) and event.tensor:
         fields["text"] = tr("tensor #{id}", id=event.tensor)
-    return tr(event.sentence, **fields) if fields else tr(event.sentence)
+    told = tr(event.sentence, **fields) if fields else tr(event.sentence)
+    return sizes_in_words(told) if event.family == "memory" else told
 
 
 def _field(value: Any) -> str:
@@ -109,8 +110,8 @@ def _op(moment: Moment, event: ev.Event) -> Story:
     if not told:
         return Story(coming or sentence(event), "" if coming else _esc(type(event).__name__), "")
     parts = [part for part in _op_sentences(moment, told) if part]
-    hint = coming or _warning(moment.state, told) or sentence(event)
-    return Story(_op_heading(told), " ".join(parts), hint)
+    hint = coming or _warning(moment.state, told) or _esc(sentence(event))
+    return Story(_heading(moment, event, told), " ".join(parts), hint)
 
 
 def _events_of_op(moment: Moment, last: int) -> list[ev.Event]:
@@ -140,6 +141,19 @@ def _described(state: State, tensor: int) -> str:
     name = tensor_name(state, tensor)
     shape = f"{shape_text(found.sizes)} {short_dtype(found.dtype)}"
     return shape if "#" in name else f"{_bold(name)} ({shape})"
+
+
+def _heading(moment: Moment, event: ev.Event, told: list[ev.Event]) -> str:
+    """Return the op's heading, or while the allocator decides, what it was asked for."""
+    asked = next((e for e in told if isinstance(e, ev.BlockRequested)), None)
+    if asked is None or event.family != "memory" or isinstance(event, (ev.StorageMade, ev.StorageWritten)):
+        return _op_heading(told)
+    began = told[0]
+    assert isinstance(began, ev.OpBegan)
+    text = source_text(moment.recording, Span(began.source, began.line, began.column, began.end_line, began.end_column))
+    return tr(
+        "Allocator: {size} requested by {code}", size=size_text(asked.size), code=_esc(text or op_title(began.op))
+    )
 
 
 def _op_heading(told: list[ev.Event]) -> str:
@@ -238,16 +252,7 @@ def _node_sentence(moment: Moment, began: ev.OpBegan, told: list[ev.Event]) -> s
 def _allocator_sentences(told: list[ev.Event]) -> list[str]:
     """Return the allocator's decisions of this op; sizes as people say them."""
     kinds = (ev.BlockRequested, ev.BlockSplit, ev.BlockKeptWhole, ev.SegmentAllocated, ev.CacheFlushed, ev.OutOfMemory)
-    return [_esc(_sized(e)) for e in told if isinstance(e, kinds)][:4]
-
-
-def _sized(event: ev.Event) -> str:
-    """Return the event's sentence with KiB and MiB instead of long numbers of bytes."""
-    return re.sub(
-        r"\b(\d{4,}) bytes",
-        lambda m: size_text(int(m.group(1))),
-        re.sub(r"(?<=are )\b(\d{4,})\b", lambda m: size_text(int(m.group(1))), sentence(event)),
-    )
+    return [_esc(sentence(e)) for e in told if isinstance(e, kinds)][:4]
 
 
 def _warning(state: State, told: list[ev.Event]) -> str:

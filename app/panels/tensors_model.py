@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from stridescope.app.moment import Moment
-from stridescope.app.selection import tensor_name
+from stridescope.app.selection import is_gradient, tensor_name
 from stridescope.app.text import plural, tr
 from stridescope.app.values import list_text, short_dtype
 from stridescope.engine.recording.model import State, TensorState
@@ -57,9 +57,11 @@ def _row(state: State, tensor: TensorState, aliased: bool) -> Row:
 
 
 def _origin(state: State, tensor: TensorState) -> str:
-    """Return the grad_fn's name, ``leaf`` or a dash."""
+    """Return the grad_fn's name, ``gradient``, ``leaf`` or a dash."""
     if tensor.node in state.nodes:
         return state.nodes[tensor.node].name
+    if is_gradient(state, tensor.id):
+        return tr("gradient")
     return tr("leaf") if tensor.requires_grad else "—"
 
 
