@@ -1,0 +1,293 @@
+"""Activation functions of ``torch.nn.functional``; relu, sigmoid and tanh stand with the elementwise functions.
+
+The formulas are PyTorch's (``aten/src/ATen/native/Activation.cpp``); half precisions are computed in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from stridescope.engine.dispatch.elementwise import elementwise
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.layout import wrap_dim
+from stridescope.engine.tensor import Tensor
+
+NAMESPACE = "torch._C._nn"
+FLOATS = "f"
+_SQRT_HALF = math.sqrt(0.5)
+_GELU_BETA = math.sqrt(2 / math.pi)
+_GELU_CUBIC = 0.044715  # the constant of the tanh approximation
+
+
+def _activation(
+    schema: str,
+    doc: str,
+    function: Callable[..., Any],
+    grad: Callable[..., Any] | Mapping[str, Callable[..., Any]],
+    *samples: tuple[Any, ...],
+    label: str | None = None,
+    takes: str = FLOATS,
+    node: str | None = None,
+    inplace: bool = True,
+) -> None:
+    name = schema.split("(")[0]
+    define(
+        f"{schema} -> Tensor",
+        doc=doc,
+        run=elementwise(function, label or f"{name}_cpu", takes, count=1),
+        grads=grad if isinstance(grad, Mapping) else {"self": grad},
+        node=node,
+        samples=samples or (((3, 4),),),
+        method=False,
+        namespace=NAMESPACE,
+        inplace=inplace,
+    )
+
+
+def _sigmoid(a: Any) -> Any:
+    return special.expit(a)
+
+
+def _leaky(a: Any, slope: Any) -> Any:
+    return np.where(a > 0, a, a * a.dtype.type(slope))
+
+
+_activation(
+    "leaky_relu(Tensor self, Scalar negative_slope=0.01)",
+    "The element itself where positive, else a small share of it.",
+    _leaky,
+    lambda grad, self, negative_slope: (self > 0).where(grad, grad * negative_slope),
+    ((3, 4), 0.1),
+)
+
+
+def _elu(a: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    number = a.dtype.type
+    negative = np.expm1(np.minimum(a, 0) * number(input_scale)) * number(alpha * scale)
+    return np.where(a > 0, a * number(scale), negative)
+
+
+def _elu_grad(grad: Tensor, self: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
+    low = grad * (input_scale * alpha * scale) * (self * input_scale).exp()
+    return (self > 0).where(grad * scale, low)  # type: ignore[no-any-return]
+
+
+_activation(
+    "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)",
+    "The element where positive, else an exponential that levels off at -alpha.",
+    _elu,
+    _elu_grad,
+    ((3, 4), 1.5),
+)
+
+
+def _gelu(a: Any, approximate: str) -> Any:
+    number = a.dtype.type
+    if approximate == "none":
+        return number(0.5) * a * (1 + special.erf(a * number(_SQRT_HALF)))
+    if approximate != "tanh":
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    inner = number(_GELU_BETA) * (a + number(_GELU_CUBIC) * a * a * a)
+    return number(0.5) * a * (1 + np.tanh(inner))
+
+
+def _gelu_grad(grad: Tensor, self: Tensor, approximate: str) -> Tensor:
+    if approximate == "none":
+        cdf = 0.5 * (1 + (self * _SQRT_HALF).erf())
+        density = (self * self * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
+        return grad * (cdf + self * density)  # type: ignore[no-any-return]
+    inner = _GELU_BETA * (self + _GELU_CUBIC * self * self * self)
+    wave = inner.tanh()
+    slope = _GELU_BETA * (1 + 3 * _GELU_CUBIC * self * self)
+    return grad * (0.5 * (1 + wave) + 0.5 * self * (1 - wave * wave) * slope)  # type: ignore[no-any-return]
+
+
+_activation(
+    "gelu(Tensor self, *, str approximate='none')",
+    "Each element times the share of a normal distribution below it.",
+    _gelu,
+    _gelu_grad,
+    ((3, 4),),
+    label="GeluKernelImpl",
+)
+_activation(
+    "silu(Tensor self)",
+    "Each element times its sigmoid.",
+    lambda a: a * _sigmoid(a) if a.dtype.kind != "c" else a / (1 + np.exp(-a)),
+    lambda grad, self: grad * (sig := self.sigmoid()) * (1 + self * (1 - sig)),
+    takes="fc",
+)
+_activation(
+    "mish(Tensor self)",
+    "Each element times the tanh of its softplus.",
+    lambda a: a * np.tanh(np.logaddexp(a, a.dtype.type(0))),
+    lambda grad, self: _mish_grad(grad, self),
+)
+
+
+def _mish_grad(grad: Tensor, self: Tensor) -> Tensor:
+    wave = self.exp().log1p().tanh()
+    return grad * (wave + self * self.sigmoid() * (1 - wave * wave))  # type: ignore[no-any-return]
+
+
+def _softplus(a: Any, beta: Any, threshold: Any) -> Any:
+    scaled = a * a.dtype.type(beta)
+    return np.where(scaled > threshold, a, np.log1p(np.exp(scaled)) / a.dtype.type(beta))
+
+
+_activation(
+    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)",
+    "The smooth form of relu; linear above the threshold.",
+    _softplus,
+    lambda grad, self, beta, threshold: (self * beta > threshold).where(grad, grad * (self * beta).sigmoid()),
+    inplace=False,
+)
+_activation(
+    "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
+    "Each element, held between two bounds.",
+    lambda a, low, high: np.clip(a, a.dtype.type(low), a.dtype.type(high)),
+    lambda grad, self, min_val, max_val: grad.masked_fill((self <= min_val).logical_or(self >= max_val), 0),
+    takes="if",
+)
+_activation(
+    "hardsigmoid(Tensor self)",
+    "A sigmoid of three straight lines.",
+    lambda a: np.clip(a + a.dtype.type(3), a.dtype.type(0), a.dtype.type(6)) / a.dtype.type(6),
+    lambda grad, self: (grad / 6).masked_fill((self <= -3).logical_or(self >= 3), 0),
+)
+_activation(
+    "hardswish(Tensor self)",
+    "Each element times its hard sigmoid.",
+    lambda a: a * np.clip(a + a.dtype.type(3), a.dtype.type(0), a.dtype.type(6)) / a.dtype.type(6),
+    lambda grad, self: _hardswish_grad(grad, self),
+)
+
+
+def _hardswish_grad(grad: Tensor, self: Tensor) -> Tensor:
+    inside = (self < 3).where(grad * (self / 3 + 0.5), grad)
+    return inside.masked_fill(self < -3, 0)  # type: ignore[no-any-return]
+
+
+_activation(
+    "threshold(Tensor self, Scalar threshold, Scalar value)",
+    "Each element above the threshold, a value elsewhere.",
+    lambda a, threshold, value: np.where(a > a.dtype.type(threshold), a, a.dtype.type(value)),
+    lambda grad, self, threshold: grad * (self > threshold),
+    ((3, 4), 0.1, 20.0),
+    takes="if",
+)
+
+
+def _shrink(a: Any, lambd: Any) -> Any:
+    limit = a.dtype.type(lambd)
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    return np.where(a > limit, a - limit, np.where(a < -limit, a + limit, a * 0))
+
+
+_activation(
+    "softshrink(Tensor self, Scalar lambd=0.5)",
+    "Each element moved towards zero, and zero near it.",
+    _shrink,
+    lambda grad, self, lambd: grad.masked_fill((self >= -lambd).logical_and(self <= lambd), 0),
+    inplace=False,
+)
+_activation(
+    "hardshrink(Tensor self, Scalar lambd=0.5)",
+    "Each element, and zero near zero.",
+    lambda a, lambd: np.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a),
+    lambda grad, self, lambd: grad.masked_fill((self >= -lambd).logical_and(self <= lambd), 0),
+    inplace=False,
+)
+_activation(
+    "log_sigmoid(Tensor self)",
+    "The logarithm of the sigmoid.",
+    lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))),
+    lambda grad, self: grad * (-self).sigmoid(),
+    node="LogSigmoidBackward0",
+    inplace=False,
+)
+
+
+def _glu(self: Tensor, dim: int) -> Tensor:
+    if not self.dim():
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    dim = wrap_dim(dim, self.dim())
+    size = self._array.shape[dim]
+    if size % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
+    from stridescope.engine.dispatch.run import kernel
+
+    def halves(a: Any) -> Any:
+        first, second = np.split(a, 2, axis=dim)
+        wide = first.astype(np.float32) if a.dtype.itemsize == 2 else first
+        return (wide * _sigmoid(second.astype(wide.dtype))).astype(a.dtype)
+
+    return kernel(halves)(self)  # type: ignore[no-any-return]
+
+
+def _glu_grad(grad: Tensor, self: Tensor, dim: int) -> Tensor:
+    from stridescope.engine.torch import cat
+
+    first, second = self.chunk(2, dim)
+    gate = second.sigmoid()
+    return cat([grad * gate, grad * first * gate * (1 - gate)], dim)  # type: ignore[no-any-return]
+
+
+define(
+    "glu(Tensor self, int dim=-1) -> Tensor",
+    doc="The first half of a dim, gated by the sigmoid of the second half.",
+    run=_glu,
+    grads={"self": _glu_grad},
+    samples=[((3, 4),)],
+    method=False,
+    namespace=NAMESPACE,
+)
+
+
+def _prelu_weight(weight: Tensor, self: Tensor) -> Tensor:
+    shape = [1] * self.dim()
+    if self.dim() > 1:
+        shape[1] = weight.numel()
+    return weight.reshape(shape if self.dim() else ())  # type: ignore[no-any-return]
+
+
+def _prelu(self: Tensor, weight: Tensor) -> Tensor:
+    if self.dtype is not weight.dtype:
+        raise RuntimeError("prelu: Type promoting not supported. Got {} and {}".format(
+            *(str(t.dtype).removeprefix("torch.").capitalize() for t in (self, weight))))  # fmt: skip
+    if weight.numel() != 1:
+        if not self.dim():
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = self._array.shape[1] if self.dim() > 1 else 1
+        if channels != weight.numel():
+            raise RuntimeError("Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                               f"{weight.numel()} and channel size = {channels}.")  # fmt: skip
+    if weight.dim() > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
+    return prelu_kernel.call(self, _prelu_weight(weight, self))  # type: ignore[no-any-return]
+
+
+prelu_kernel = define(
+    "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
+    doc="The element where positive, else its share by a learned weight.",
+    run=elementwise(lambda a, w: np.where(a > 0, a, w * a), "prelu_cpu", FLOATS),
+    grads={
+        "self": lambda grad, self, weight: (self > 0).where(grad, grad * weight),
+        "weight": lambda grad, self: (self > 0).where(grad.new_zeros(()), grad * self),
+    },
+    samples=[((3, 4), (1, 4))],
+    method=False,
+    function=False,
+)
+define(
+    "prelu(Tensor self, Tensor weight) -> Tensor",
+    doc="Leaky relu whose slope is learned, one for all or one per channel.",
+    composite=_prelu,
+    samples=[((3, 4), (4,))],
+)
