@@ -27,6 +27,7 @@ CHAIN = [
     "dispatch",
     "ops",
     "torch",
+    "torchviz",
     "worker",
 ]
 """Each may import those before it."""
@@ -45,7 +46,7 @@ ALLOWED: dict[str, set[str]] = {
 ALLOWED["engine.worker"] |= {"engine.recording"}
 ENGINE = {place for place in ALLOWED if place.startswith("engine.")}
 COMMANDS = {f"engine.commands{part}" for part in ("", "_inspect", "_ops", "_replay", "_table")}
-ALLOWED.update({name: ENGINE | COMMANDS for name in COMMANDS})
+ALLOWED |= dict.fromkeys(COMMANDS, ENGINE | COMMANDS)
 ALLOWED["app.cli"] = ALLOWED["app"] | {"app", *COMMANDS}
 
 QT = {"PySide6", "shiboken6", "pyqtgraph"}
