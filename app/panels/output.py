@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
@@ -11,9 +13,11 @@ from stridescope.app.moment import Moment
 from stridescope.app.panels.spec import PanelSpec
 from stridescope.app.text import tr
 from stridescope.app.theme import mono_font
+from stridescope.engine.recording.reader import Output, Recording
 
 STDERR = 2
-MOST_CHARACTERS = 400_000  # of the newest output: a flood must not drown the window
+SINGLE = 1500  # newest outputs that can be taken back one by one; older ones are written in bulk
+MOST_CHARACTERS = 400_000  # of the bulk: a flood must not drown the window
 
 
 class OutputPanel(QWidget):
@@ -28,6 +32,7 @@ class OutputPanel(QWidget):
         self.view.setFrameStyle(0)
         self.view.setFont(mono_font(12))
         self.view.setPlaceholderText(tr("What the script prints appears here"))
+        self.view.setUndoRedoEnabled(False)
         self.view.document().setDocumentMargin(10)
         self.input = QLineEdit(placeholderText=tr("The script waits for input: type a line and press Enter"))
         self.input.setAccessibleName(tr("standard input"))
@@ -38,19 +43,25 @@ class OutputPanel(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.view)
         layout.addWidget(self.input)
-        self._shown: list[tuple[int, str]] = []
+        self._recording: Recording | None = None
+        self._shown: list[Output] = []
+        self._bulk = 0  # how many of the shown outputs stand in the bulk
+        self._ends: list[int] = []  # where the document ended after each later one
 
     def present(self, moment: Moment) -> None:
-        """Show what was printed up to the step; only what is new is appended."""
-        wanted = [(o.stream, o.text) for o in moment.recording.output(moment.step)]
-        wanted = _newest(wanted)
-        common = len(self._shown)
-        if wanted[:common] != self._shown:
-            self.view.clear()
-            common = 0
-        for stream, text in wanted[common:]:
-            self._append(stream, text)
+        """Show what was printed up to the step: what is new is appended, what lies ahead is taken back."""
+        wanted = moment.recording.output(moment.step)
+        if moment.recording is not self._recording or len(wanted) < self._bulk or self._far_ahead(wanted):
+            self._recording = moment.recording
+            self._start_over(wanted)
+        elif len(wanted) < len(self._shown):
+            self._take_back(len(wanted))
+        for output in wanted[len(self._shown) :]:
+            self._write(output.stream, output.text)
+            self._ends.append(self.view.document().characterCount())
         self._shown = wanted
+        bar = self.view.verticalScrollBar()
+        bar.setValue(bar.maximum())
 
     def heading(self) -> tuple[str, str, str]:
         """The title alone."""
@@ -58,26 +69,49 @@ class OutputPanel(QWidget):
 
     def ask(self, wanted: bool) -> None:
         """Show the input line while the script waits for a line."""
-        self.input.setVisible(wanted)
-        if wanted:
-            self.input.setFocus()
+        if self.input.isHidden() is wanted:
+            self.input.setVisible(wanted)
+            if wanted:
+                self.input.setFocus()
 
     def restyle(self) -> None:
         """Write everything again in the colours of the active theme."""
-        shown, self._shown = self._shown, []
-        self.view.clear()
-        for stream, text in shown:
-            self._append(stream, text)
-        self._shown = shown
+        self._recording = None
 
-    def _append(self, stream: int, text: str) -> None:
+    def _far_ahead(self, wanted: list[Output]) -> bool:
+        return len(wanted) - len(self._shown) > SINGLE
+
+    def _start_over(self, wanted: list[Output]) -> None:
+        """Write all but the newest outputs in bulk."""
+        self.view.clear()
+        self._bulk = max(0, len(wanted) - SINGLE // 2)
+        self._ends, self._shown = [], wanted[: self._bulk]
+        kept, left_out = _newest(self._shown)
+        if left_out:
+            self._write(STDERR, tr("… older output is left out here, the recording has it all") + "\n")
+        for stream, outputs in itertools.groupby(kept, key=lambda output: output.stream):
+            self._write(stream, "".join(output.text for output in outputs))
+
+    def _take_back(self, count: int) -> None:
+        """Remove the outputs from number ``count`` on."""
+        at = count - self._bulk
+        end = self._ends[at - 1] if at else 1
+        if not at and self._bulk:
+            self._start_over(self._shown[:count])
+            return
+        del self._ends[at:]
+        cursor = QTextCursor(self.view.document())
+        cursor.setPosition(end - 1)
+        cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+        cursor.removeSelectedText()
+        self._shown = self._shown[:count]
+
+    def _write(self, stream: int, text: str) -> None:
         style = QTextCharFormat()
         style.setForeground(themes.active().color("err" if stream == STDERR else "text"))
         cursor = QTextCursor(self.view.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
         cursor.insertText(text, style)
-        bar = self.view.verticalScrollBar()
-        bar.setValue(bar.maximum())
 
     def _send(self) -> None:
         self.sent.emit(self.input.text() + "\n")
@@ -85,14 +119,14 @@ class OutputPanel(QWidget):
         self.input.hide()
 
 
-def _newest(outputs: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Return the newest outputs that fit, the first with a note when older ones were left out."""
+def _newest(outputs: list[Output]) -> tuple[list[Output], bool]:
+    """Return the newest outputs that fit, and whether older ones were left out."""
     total = 0
     for i in range(len(outputs) - 1, -1, -1):
-        total += len(outputs[i][1])
+        total += len(outputs[i].text)
         if total > MOST_CHARACTERS:
-            return [(STDERR, tr("… older output is left out here, the recording has it all") + "\n"), *outputs[i + 1 :]]
-    return outputs
+            return outputs[i + 1 :], True
+    return outputs, False
 
 
 SPEC = PanelSpec(

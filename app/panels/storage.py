@@ -8,12 +8,12 @@ from PySide6.QtGui import QColor, QKeyEvent, QWheelEvent
 
 from stridescope.app import theme as themes
 from stridescope.app.items.canvas import Canvas
-from stridescope.app.items.cells import CellMatrix, cell_rect, draw_cells
+from stridescope.app.items.cells import CELLS_FROM, CellMatrix, cell_rect, draw_cells
 from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.items.strip import Axis, Elements, draw_arc, draw_lane, draw_strip
 from stridescope.app.moment import Moment
 from stridescope.app.panels.spec import PanelSpec
-from stridescope.app.panels.storage_model import Address, Grid, Lane, StoragePicture, Strip, picture
+from stridescope.app.panels.storage_model import Address, Grid, Lane, StoragePicture, Strip, changed, picture
 from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.text import plural, tr
 
@@ -34,12 +34,17 @@ class StoragePanel(Canvas):
         self.setAccessibleName(tr("Storage"))
         self.picture: StoragePicture | None = None
         self.selection = NOTHING
+        self._step, self._written = -1, _NONE
         self._zoom: tuple[int, float, float] = (0, 0.0, 0.0)  # storage, first element, span
 
     def present(self, moment: Moment) -> None:
         """Show the storage of the selected tensor."""
-        self.picture = picture(moment)
+        before, self.picture = self.picture, picture(moment)
         self.selection = moment.selection
+        if moment.step != self._step:
+            known = before is not None and self.picture is not None
+            self._written = changed(before.strip, self.picture.strip) if known else _NONE
+            self._step = moment.step
         self.setAccessibleDescription(self.picture.words() if self.picture else "")
         self.setMinimumHeight(int(self._content_height()))
         self.update()
@@ -161,6 +166,7 @@ class StoragePanel(Canvas):
         self._draw_numbers(sketch, axis, y + STRIP_HEIGHT + 18)
         if strip.summary:
             sketch.text(axis.left, y + STRIP_HEIGHT + 34, strip.summary, "bwd", size=11)
+        self._mark_written(sketch, axis, y)
         self._mark_element(sketch, axis, y)
 
     def _element_target(self, axis: Axis, point: QPointF) -> Selection:
@@ -176,6 +182,15 @@ class StoragePanel(Canvas):
         for element in range(axis.visible().start // every * every, axis.visible().stop, every):
             if element >= axis.first:
                 sketch.text(axis.middle(element), y, str(element), "faint", size=10.5, mono=True, anchor="middle")
+
+    def _mark_written(self, sketch: Sketch, axis: Axis, y: float) -> None:
+        """Underline the elements that this step wrote."""
+        seen = self._written[(self._written >= axis.visible().start) & (self._written < axis.visible().stop)]
+        if axis.pitch >= CELLS_FROM:
+            for element in seen.tolist():
+                sketch.painter.fillRect(
+                    QRectF(axis.x(element), y + STRIP_HEIGHT + 3, axis.pitch - axis.gap, 3), sketch.color("now")
+                )
 
     def _mark_element(self, sketch: Sketch, axis: Axis, y: float) -> None:
         address = self.picture.address if self.picture else None
@@ -270,6 +285,7 @@ class StoragePanel(Canvas):
         self.picked.emit(Selection(tensor=grid.tensor, cell=grid.index(row, column)))
 
 
+_NONE = np.zeros(0, np.int64)
 _NUMBER_STEPS = [m * 10**e for e in range(12) for m in (1, 2, 5)]
 _ARROWS = {
     Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0),

@@ -135,6 +135,17 @@ def picture(moment: Moment) -> StoragePicture | None:
     )
 
 
+def changed(before: Strip, after: Strip) -> np.ndarray:
+    """Return which elements hold other bytes in ``after``: what a step, forward or back, wrote."""
+    old, new = before.values, after.values
+    if before.storage != after.storage or old is None or new is None or old.dtype != new.dtype or len(old) != len(new):
+        return np.zeros(0, np.int64)
+    if not len(new):
+        return np.zeros(0, np.int64)
+    sides = (np.ascontiguousarray(values).view(np.uint8).reshape(len(values), -1) for values in (old, new))
+    return np.flatnonzero((next(sides) != next(sides)).any(axis=1))
+
+
 def element_grid(sizes: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
     """Return, in the tensor's own shape, the storage element that each index reads."""
     result = np.full((), offset, np.int64)
