@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from stridescope.engine.devices.allocator_settings import AllocatorSettings
 from stridescope.engine.devices.gpu_models import GIB
-from stridescope.engine.devices.simulated import DEFAULT_SIZE, SimulatedGPU
+from stridescope.engine.devices.simulated import DEFAULT_SIZE, SimulatedGPU, simulated_name
 from stridescope.engine.devices.streams import current_device_index
 
 ENVIRONMENT_VARIABLE = "STRIDESCOPE_DEVICE"
@@ -72,8 +72,10 @@ def cuda_devices() -> list[SimulatedGPU]:
 
 
 def on_first_use(notify: Callable[[], None]) -> None:
-    """Call back when the devices are made."""
+    """Call back when the devices are made; at once where they are."""
     _watchers.append(notify)
+    if _devices:
+        notify()
 
 
 def seed_all_devices(seed: int) -> None:
@@ -123,9 +125,8 @@ def allocator_settings() -> AllocatorSettings:
 
 
 def describe() -> str:
-    """One line on what ``cuda`` is here and why, for ``stridescope devices``."""
-    devices = cuda_devices()
-    if not devices:
+    """One line on what ``cuda`` is here and why, for ``stridescope devices``; makes no device."""
+    size = _parse_choice(choice())
+    if not size:
         return f"cuda: none, because the device was chosen as '{choice()}'"
-    size = devices[0].properties.total_memory
-    return f"cuda: {devices[0].properties.name}, {size / GIB:.2f} GiB, because the device was chosen as '{choice()}'"
+    return f"cuda: {simulated_name()}, {size / GIB:.2f} GiB, because the device was chosen as '{choice()}'"

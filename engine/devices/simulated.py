@@ -129,10 +129,15 @@ def _tell(wire: Callable[[], tuple[object, ...]]) -> None:
         emit(wire())
 
 
+def simulated_name(model: str = DEFAULT_MODEL) -> str:
+    """The name by which a device goes: it says that it is simulated."""
+    return f"NVIDIA {model} (simulated)"
+
+
 def _properties(model: GPUModel, size: int) -> DeviceProperties:
     major, minor = model.capability
     return DeviceProperties(
-        name=f"NVIDIA {model.name} (simulated)",
+        name=simulated_name(model.name),
         major=major,
         minor=minor,
         total_memory=size,

@@ -17,6 +17,7 @@ def afresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv(registry.ENVIRONMENT_VARIABLE, raising=False)
     for name in ("_choice", "_devices", "_settings", "_seed"):
         monkeypatch.setattr(registry, name, None)
+    monkeypatch.setattr(registry, "_watchers", [])
     yield
 
 
@@ -79,6 +80,15 @@ def test_a_seed_set_before_the_first_use_counts() -> None:
 def test_it_says_what_cuda_is_and_why() -> None:
     registry.configure("sim:16G")
     described = "cuda: NVIDIA GeForce RTX 4060 (simulated), 16.00 GiB, because the device was chosen as 'sim:16G'"
-    assert registry.describe() == described
+    assert registry.describe() == described and not registry.is_initialized()
     registry.configure("cpu")
     assert registry.describe() == "cuda: none, because the device was chosen as 'cpu'"
+
+
+def test_who_waits_for_the_first_use_is_told_once_there_is_a_device() -> None:
+    told: list[str] = []
+    registry.on_first_use(lambda: told.append("early"))
+    assert told == []
+    registry.cuda_devices()
+    registry.on_first_use(lambda: told.append("late"))
+    assert told == ["early", "late"]
