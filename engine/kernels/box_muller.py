@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.kernels.fused import fused
+
 Values = np.ndarray[Any, Any]
 _f = np.float32
 
@@ -24,11 +26,6 @@ _QUARTER_TURNS = _f(1.27323954473516)
 _QUARTER = (_f(-0.78515625), _f(-2.4187564849853515625e-4), _f(-3.77489497744594108e-8))
 _COSINE = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
 _SINE = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
-
-
-def fused(a: Any, b: Any, c: Any) -> Values:
-    """``a * b + c`` with one rounding to float32."""
-    return (np.asarray(a, np.float64) * np.asarray(b, np.float64) + np.asarray(c, np.float64)).astype(_f)
 
 
 def _polynomial(x: Values, coefficients: tuple[float, ...]) -> Values:
@@ -68,7 +65,7 @@ def boxed(uniform: Values, mean: float, std: float) -> Values:
     if uniform.dtype == np.float64:
         radius, angle = np.sqrt(-2.0 * np.log(first)), 2.0 * np.pi * second
         pairs = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1)
-        return (pairs * std + mean).reshape(-1)
+        return fused(pairs, std, mean, np.float64).reshape(-1)
     radius = np.sqrt(_f(-2) * _log(first))
     sine, cosine = _sine_and_cosine(_f(2 * np.pi) * second)
     return fused(np.stack([radius * cosine, radius * sine], 1), _f(std), _f(mean)).reshape(-1)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.kernels.fused import fused
 from stridescope.engine.kernels.mersenne import Stream, Values
 
 WIDE_RANGE = 1 << 28  # from this range on integers are drawn from 64 bits, to keep the skew of the modulo small
@@ -20,17 +21,17 @@ _DENSE = 16
 def uniform(stream: Stream, count: int, dtype: Any, low: float = 0.0, high: float = 1.0) -> Values:
     """Values in [low, high)."""
     if dtype == np.float64:
-        return stream.doubles(count) * (high - low) + low
+        return fused(stream.doubles(count), high - low, low, np.float64)
     one = np.float32
-    return (stream.floats(count) * one(one(high) - one(low)) + one(low)).astype(dtype)
+    return fused(stream.floats(count), one(high) - one(low), one(low)).astype(dtype)
 
 
 def normal(stream: Stream, count: int, dtype: Any, mean: float, std: float, dense: bool) -> Values:
     """Normal values; tensors of 16 elements and more that are dense take another way than small ones."""
     if dense and count >= _DENSE:
         wide = np.float64 if dtype == np.float64 else np.float32
-        return stream.normal_block(count, wide, mean, std).astype(dtype)
-    return (stream.normals(count) * std + mean).astype(dtype)
+        return stream.normal_block(count, wide, mean, std, np.dtype(dtype).itemsize == 2).astype(dtype)
+    return fused(stream.normals(count), std, mean, np.float64).astype(dtype)
 
 
 def integers(stream: Stream, count: int, low: int, high: int) -> Values:
@@ -63,11 +64,8 @@ def bernoulli(stream: Stream, count: int, probability: Any, single: bool = False
 
 
 def exponential(stream: Stream, count: int, rate: float) -> Values:
-    """Exponential values, as float64; never 0."""
-    uniform_values = 1.0 - stream.doubles(count)
-    epsilon = np.finfo(np.float64).eps / 2
-    logarithm = np.where(uniform_values >= 1.0 - epsilon, -epsilon, np.log(uniform_values))
-    return np.asarray(-1.0 / rate * logarithm)
+    """Exponential values, as float64."""
+    return np.asarray(-1.0 / rate * np.log1p(-stream.doubles(count)))
 
 
 def geometric(stream: Stream, count: int, p: float) -> Values:
@@ -82,7 +80,7 @@ def cauchy(stream: Stream, count: int, median: float, sigma: float) -> Values:
 
 def log_normal(stream: Stream, count: int, mean: float, std: float) -> Values:
     """Exponentials of normal values, as float64."""
-    return np.exp(stream.normals(count) * std + mean)
+    return np.exp(fused(stream.normals(count), std, mean, np.float64))
 
 
 def permutation(stream: Stream, count: int) -> Values:

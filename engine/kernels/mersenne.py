@@ -77,16 +77,19 @@ class Stream:
             self.waiting = float(both[-1])
         return found
 
-    def normal_block(self, count: int, kind: Any, mean: float = 0.0, std: float = 1.0) -> Values:
+    def normal_block(self, count: int, kind: Any, mean: float = 0.0, std: float = 1.0, small: bool = False) -> Values:
         """Normal numbers of a dense tensor of 16 elements or more: in groups of 16, cosines then sines.
 
-        When the count is no multiple of 16, the last 16 elements are drawn anew.
+        When the count is no multiple of 16, the last 16 elements are drawn anew. For ``small`` dtypes (float16 and
+        bfloat16) the rest that does not fill a group is not even drawn before that.
         """
         draw = self.doubles if kind == np.float64 else self.floats
-        found = draw(count)
         whole = count // 16 * 16
-        found[:whole] = boxed(found[:whole], mean, std)
+        found = np.empty(count, kind)
+        found[:whole] = boxed(draw(whole), mean, std)
         if count != whole:
+            if not small:
+                draw(count - whole)
             found[count - 16 :] = boxed(draw(16), mean, std)
         return found
 

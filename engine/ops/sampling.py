@@ -194,6 +194,8 @@ def _multinomial(self: Tensor, num_samples: int, replacement: bool, generator: A
 
 def _with_replacement(self: Tensor, count: int, generator: Any) -> Tensor:
     rows = np.atleast_2d(resolved(self))
+    if rows.dtype.itemsize == 2:
+        rows = rows.astype(np.float32)
     stream = host_stream(generator, self, "multinomial with replacement")
     found = np.empty((rows.shape[0], count), np.int64)
     for number, row in enumerate(rows):
