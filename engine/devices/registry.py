@@ -12,6 +12,7 @@ from stridescope.engine.devices.simulated import DEFAULT_SIZE, SimulatedGPU, sim
 from stridescope.engine.devices.streams import current_device_index
 
 ENVIRONMENT_VARIABLE = "STRIDESCOPE_DEVICE"
+NO_CACHING_VARIABLE = "PYTORCH_NO_CUDA_MEMORY_CACHING"
 CHOICES = "auto, cpu, sim, sim:SIZE (such as sim:16GiB) or cuda"
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -64,6 +65,8 @@ def cuda_devices() -> list[SimulatedGPU]:
     if _devices is None:
         size = _parse_choice(choice())
         _devices = [SimulatedGPU(size, settings=allocator_settings())] if size else []
+        for found in _devices:
+            found.allocator.caching_enabled = os.environ.get(NO_CACHING_VARIABLE) != "1"
         if _seed is not None:
             seed_all_devices(_seed)
         for notify in _watchers if _devices else ():

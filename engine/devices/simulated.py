@@ -106,6 +106,10 @@ class SimulatedGPU:
         if not pinned:
             self.synchronize_stream(stream)
 
+    def sleep(self, cycles: int) -> None:
+        """Keep the current stream busy for so many cycles of a clock of 1 GHz."""
+        self._queue("sleep", current_stream(self.index), cycles)
+
     def _queue(self, work: str, stream: int, duration_ns: int) -> None:
         self.clock.spend(self.model.launch_ns)
         begin, end = self.clock.enqueue(stream, duration_ns)

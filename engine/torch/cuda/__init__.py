@@ -9,6 +9,7 @@ from stridescope.engine.devices.out_of_memory import OutOfMemoryError
 from stridescope.engine.devices.registry import current_device as _current_gpu
 from stridescope.engine.devices.registry import device_at, device_count, is_initialized
 from stridescope.engine.devices.streams import set_current_device_index
+from stridescope.engine.ops.old_types import CUDA_TYPES
 from stridescope.engine.torch.cuda import memory, nvtx
 from stridescope.engine.torch.cuda.device_index import device_index, gpu
 from stridescope.engine.torch.cuda.graphs import CUDAGraph, graph
@@ -155,6 +156,11 @@ def synchronize(device: Any = None) -> None:
     gpu(device).synchronize()
 
 
+def _sleep(cycles: int) -> None:
+    """Keep the current stream busy for a while: to see what waits for it."""
+    _current_gpu().sleep(int(cycles))
+
+
 def ipc_collect() -> None:
     """Free memory that other processes shared and let go of: there is none here."""
     _current_gpu()
@@ -165,6 +171,7 @@ def is_current_stream_capturing() -> bool:
     return is_initialized() and device_count() > 0 and _current_gpu().allocator.captures_underway > 0
 
 
+globals().update(CUDA_TYPES)
 for _made in (device, device_of):
     _made.__module__ = "torch.cuda"
 

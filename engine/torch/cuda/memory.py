@@ -15,6 +15,7 @@ from stridescope.engine.devices.registry import allocator_settings, cuda_devices
 from stridescope.engine.devices.snapshot import memory_snapshot as snapshot_of
 from stridescope.engine.torch.cuda.device_index import device_index, gpu
 from stridescope.engine.torch.cuda.memory_history import (
+    _allocation_traceback,
     _dump_snapshot,
     _get_memory_metadata,
     _record_memory_history,
@@ -235,6 +236,7 @@ def _set_allocator_settings(env: str) -> None:
 
 __all__ = [
     "MemPool",
+    "_allocation_traceback",
     "_dump_snapshot",
     "_get_memory_metadata",
     "_record_memory_history",

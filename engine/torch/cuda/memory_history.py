@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from stridescope.engine.devices.memory_history import ACTIONS, CONTEXTS, MemoryHistory
+from stridescope.engine.devices.memory_history import ACTIONS, CONTEXTS, MemoryHistory, frames_of
 from stridescope.engine.devices.registry import cuda_devices
 from stridescope.engine.devices.snapshot import snapshot
 from stridescope.engine.devices.snapshot_file import dump_snapshot
@@ -95,6 +95,15 @@ def _snapshot(device: Any = None, augment_with_fx_traces: bool = False) -> dict[
 def _dump_snapshot(filename: str = "dump_snapshot.pickle", augment_with_fx_traces: bool = False) -> None:
     """Write a snapshot to a file that PyTorch's viewers open."""
     dump_snapshot(_snapshot(augment_with_fx_traces=augment_with_fx_traces), filename)
+
+
+def _allocation_traceback(data_ptr: int) -> list[dict[str, Any]] | None:
+    """The stack that allocated a live block, by its address; None when there is no block or no stack was kept."""
+    for found in cuda_devices():
+        block = found.allocator.active.get(data_ptr)
+        if block is not None and block.stack is not None:
+            return frames_of(block.stack)
+    return None
 
 
 def _set_memory_metadata(metadata: str) -> None:

@@ -144,3 +144,17 @@ def test_ranges_nest(torch: Any) -> None:
     with nvtx.range("c {}", 1):
         nvtx.mark("here")
     assert nvtx.range_pop() == 1 and nvtx.range_pop() == 0 and nvtx.range_pop() == -1
+
+
+def test_old_tensor_types(torch: Any) -> None:
+    assert torch.zeros(1, device="cuda").type() == "torch.cuda.FloatTensor"
+    assert torch.cuda.FloatTensor([1, 2]).is_cuda
+
+
+def test_a_sleeping_stream_holds_up_only_itself(torch: Any) -> None:
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(10_000_000)
+    assert not side.query() and torch.cuda.default_stream().query()
+    torch.cuda.synchronize()
+    assert side.query()

@@ -141,6 +141,8 @@ def test_the_history_and_its_dump(torch: Any, tmp_path: Path) -> None:
     memory._set_memory_metadata("step 1")
     kept = torch.zeros(1000, device="cuda")
     memory._dump_snapshot(str(tmp_path / "dump.pickle"))
+    assert memory._allocation_traceback(kept.data_ptr())[0]["name"] == "test_the_history_and_its_dump"
+    assert memory._allocation_traceback(12345) is None
     memory._record_memory_history(None)
     found = pickle.loads((tmp_path / "dump.pickle").read_bytes())
     assert list(found) == ["segments", "device_traces", "allocator_settings", "external_annotations"]
@@ -197,3 +199,9 @@ def test_processes_are_listed(torch: Any) -> None:
     kept = torch.zeros(1000, device="cuda")
     assert re.search(r"GPU:0 \(simulated\)\nprocess +\d+ uses +2.000 MB GPU memory", torch.cuda.list_gpu_processes())
     assert kept.is_cuda and torch.cuda.get_allocator_backend() == "native"
+
+
+def test_caching_switched_off_by_the_environment(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")
+    kept = torch.zeros(1000, device="cuda")
+    assert torch.cuda.memory_reserved() == 0 and torch.cuda.mem_get_info()[0] == (1 << 30) - 4000 and kept.is_cuda
