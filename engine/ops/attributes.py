@@ -19,7 +19,7 @@ from stridescope.engine.layout import (
     strided,
     wrap_dim,
 )
-from stridescope.engine.ops import from_data, gpu_memory, old_types, resizing, selecting, storage_objects, to_python
+from stridescope.engine.ops import from_data, gpu_memory, old_types, resizing, selecting, storage_objects, subclasses, to_python
 from stridescope.engine.tensor import Size, Tensor, alias, moved
 from stridescope.engine.warn import internal, warn, warn_once
 
@@ -194,6 +194,13 @@ def _matrix_hermitian(self: Tensor) -> Tensor:
     return _conjugated(self.transpose(-2, -1))
 
 
+def _is_nonzero(self: Tensor) -> bool:
+    if self._array.size != 1:
+        few = "no values" if not self._array.size else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
+    return bool(self._array.item())
+
+
 def _is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return self.storage_ is tensor.storage_ and self.layout_ == tensor.layout_ and self.dtype is tensor.dtype
 
@@ -254,6 +261,7 @@ METHODS: dict[str, Any] = {
     "is_conj": lambda self: self._conj,
     "is_neg": lambda self: self._neg,
     "is_inference": lambda self: self._inference,
+    "is_nonzero": _is_nonzero,
     "is_same_size": lambda self, other: self._array.shape == other._array.shape,
     "is_set_to": _is_set_to,
     "is_shared": lambda self: self.device.type == "cuda",
@@ -267,5 +275,6 @@ METHODS: dict[str, Any] = {
     **resizing.METHODS,
     **selecting.METHODS,
     **storage_objects.METHODS,
+    **subclasses.METHODS,
     **to_python.METHODS,
 }  # fmt: skip

@@ -28,7 +28,18 @@ from stridescope.engine.layout import (
     preserve_format,
     strided,
 )
-from stridescope.engine.ops import FUNCTIONS, indexed, joining, norms, products, searching, selecting, views_shape
+from stridescope.engine.ops import (
+    FUNCTIONS,
+    indexed,
+    joining,
+    linalg_lu,
+    norms,
+    old_types,
+    products,
+    searching,
+    selecting,
+    views_shape,
+)
 from stridescope.engine.ops.generator import Generator, default_generator
 from stridescope.engine.ops.from_data import as_tensor, asarray, frombuffer, tensor
 from stridescope.engine.ops.printing import (
@@ -56,11 +67,12 @@ globals().update(FUNCTIONS["torch"])
 globals().update(views_shape.FUNCTIONS)
 globals().update(joining.FUNCTIONS)
 globals().update(selecting.FUNCTIONS)
-for _module in (norms, searching, indexed, products):
+for _module in (norms, searching, indexed, products, linalg_lu):
     globals().update(_module.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
 globals().update(top_level.FUNCTIONS)
 globals().update(LEGACY)
+globals().update(old_types.CPU_TYPES)
 globals().update(BY_NAME)
 bool = BY_NAME["bool"]
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
@@ -71,7 +83,7 @@ for _kind in (dtype, device):
 
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
-    "amp", "backends", "cuda", "distributions", "fft", "func", "linalg", "masked", "nn", "optim", "profiler", "random",
+    "amp", "backends", "cuda", "functional", "return_types", "distributions", "fft", "func", "linalg", "masked", "nn", "optim", "profiler", "random",
     "special", "testing", "utils",
 )  # fmt: skip
 
