@@ -405,6 +405,8 @@ def _replay(op: Op, args: tuple[Any, ...]) -> Callable[[Tensor], Tensor]:
 
 def _track_views(op: Op, args: tuple[Any, ...], source: Tensor, made: tuple[Tensor, ...], multi: bool) -> None:
     if op.derivative is None:  # detach() and its like: the storage is shared, but autograd sees no view
+        for result in made if source._inference else ():
+            mark_inference(result, "detached")
         return
     for result in made:
         mark_view(result, source, multi, _replay(op, args) if op.name in REPLAYED else None)

@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.op import Op
+from stridescope.engine.dispatch.overlap import PARTIAL, refuse_overlap
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import store
 from stridescope.engine.dtype import can_cast, scalar_name
@@ -22,18 +23,30 @@ RESIZED = (
     "have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
     "t.resize_(0)."
 )
+# Ops that insist on the result's own dtype, and ops that may not write over what they read.
+SAME_DTYPE = frozenset(("amax", "amin"))
+APART = frozenset(("gather", "scatter", "take", "masked_select", "index_select", "index_copy", "scatter_add"))
 
 
 def write_out(op: Op, values: list[Any], out: Any) -> Any:
     """Run the op without recording a graph and write its results into ``out`` (one tensor or several)."""
     targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
     _refuse_gradients(op, values, targets)
+    for target in targets:
+        refuse_overlap(target, values)
+        if op.name in APART:
+            _refuse_sharing(target, values)
     enabled, grad_mode.enabled = grad_mode.enabled, False
     try:
         with Scratch():
             result = op.call(*values)
         results: Sequence[Any] = result if isinstance(result, (tuple, list)) else (result,)
         for target, one in zip(targets, results, strict=False):
+            if op.name in SAME_DTYPE and one.dtype is not target.dtype:
+                raise RuntimeError(
+                    "Expected the dtype for input and out to match, but got "
+                    f"{scalar_name(one.dtype)} for input's dtype and {scalar_name(target.dtype)} for out's dtype."
+                )
             written(target, one)
     finally:
         grad_mode.enabled = enabled
@@ -53,6 +66,12 @@ def _refuse_gradients(op: Op, values: list[Any], targets: Sequence[Tensor]) -> N
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
+
+
+def _refuse_sharing(target: Tensor, values: list[Any]) -> None:
+    for value in values:
+        if isinstance(value, Tensor) and (value is target or value._storage is target._storage is not None):
+            raise RuntimeError(PARTIAL)
 
 
 def written(target: Tensor, result: Tensor) -> Tensor:

@@ -9,6 +9,11 @@ from stridescope.engine.layout import is_non_overlapping_and_dense
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, strided
 
+PARTIAL = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+    "location. Please clone() the tensor before performing the operation."
+)
+
 
 def refuse_internal_overlap(target: Tensor) -> None:
     """Raise RuntimeError when a dim of stride 0 makes several elements of ``target`` one memory location."""
@@ -35,10 +40,7 @@ def refuse_partial_overlap(target: Tensor, source: Tensor) -> None:
     begin, end = other.offset * item, other.offset * item + source._array.nbytes
     same = first == begin and last == end and strides == other.strides
     if not same and first < end and begin < last:
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single "
-            "memory location. Please clone() the tensor before performing the operation."
-        )
+        raise RuntimeError(PARTIAL)
 
 
 def refuse_overlap(target: Tensor, operands: Sequence[Any]) -> None:

@@ -29,7 +29,7 @@ from stridescope.engine.tensor import Tensor
 # python_arg_parser.cpp).
 NUMBERS_AS_TENSORS = frozenset(
     f"{name}{mark}"
-    for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide")
+    for name in ("add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "copy")
     for mark in ("", "_")
 )  # fmt: skip
 ALIASES = {"dim": "axis", "keepdim": "keepdims", "input": "x", "other": "x2"}
@@ -340,7 +340,8 @@ class Function:
             try:
                 values = signature.bind(args, kwargs)
             except Mismatch as mismatch:
-                failures.append(mismatch)
+                # Without its traceback: that holds this frame, and the arguments would live until the next collection.
+                failures.append(mismatch.with_traceback(None))
                 continue
             if out is not None:
                 return OutWriter.write(signature.op, values, out)

@@ -23,13 +23,22 @@ from stridescope.engine.ops import (
     division,
     extremes,
     filling,
+    fourier,
     indexed,
     indexing,
     joining,
+    linalg_eigen,
+    linalg_least,
+    linalg_lu,
+    linalg_norms,
+    linalg_qr,
+    linalg_solve,
+    linalg_triangular,
     matmul,
     minmax,
     norms,
     pairs,
+    polynomials,
     powers,
     products,
     random_ops,
@@ -38,12 +47,13 @@ from stridescope.engine.ops import (
     reduce,
     resizing,
     rounding,
+    sampling,
     scatter,
     searching,
-    sampling,
     selecting,
     softmax,
     sorting,
+    special,
     spread,
     statistics,
     triangles,
@@ -58,7 +68,14 @@ from stridescope.engine.ops import (
 from stridescope.engine.ops.attach import attach_methods, functions_of
 
 floating_errors.install()
-MODULES = (arithmetic, division, powers, rounding, unary, comparison, reduce, views, copying, creation, matmul, bitwise, choice, complexes, cumulative, extremes, minmax, pairs, sorting, spread, views_select, views_split, views_shape, views_dtype, views_copy, joining, rearranging, indexing, areas, norms, statistics, aliases, resizing, filling, selecting, scatter, indexed, triangles, softmax, searching, products, ranges, random_ops, sampling)  # fmt: skip
+MODULES = (
+    arithmetic, division, powers, rounding, unary, comparison, reduce, views, copying, creation, matmul, bitwise,
+    choice, complexes, cumulative, extremes, minmax, pairs, sorting, spread, views_select, views_split, views_shape,
+    views_dtype, views_copy, joining, rearranging, indexing, areas, norms, statistics, aliases, resizing, filling,
+    selecting, scatter, indexed, triangles, softmax, searching, products, ranges, random_ops, sampling, linalg_lu,
+    linalg_solve, linalg_triangular, linalg_eigen, linalg_least, linalg_norms, linalg_qr, special, polynomials,
+    fourier,
+)  # fmt: skip
 aliases.declare()
 OPS: tuple[Op, ...] = tuple(DECLARED)
 # Public functions by namespace: FUNCTIONS["torch"]["add"], FUNCTIONS["torch.nn.functional"]["relu"].

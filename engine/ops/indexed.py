@@ -52,7 +52,7 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor) -> 
         )
     own = [n for d, n in enumerate(self.shape) if d != dim]
     other = [n for d, n in enumerate(source.shape) if d != dim]
-    if self._array.ndim == source._array.ndim and own != other:
+    if source._array.ndim and own != other:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(self.shape)} source.shape = {list(source.shape)}"

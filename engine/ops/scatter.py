@@ -306,6 +306,8 @@ def _take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
     sizes = [n for d, n in enumerate(self.shape) if d != dim]
     shape = list(broadcast_shapes(sizes, [n for d, n in enumerate(indices.shape) if d != dim]))
+    if a:  # negative entries count from the end here, unlike in gather
+        indices = where.call(indices < 0, indices + self.shape[dim], indices)
     own, other = shape.copy(), shape.copy()
     if a:
         own.insert(dim, self.shape[dim])
