@@ -45,8 +45,14 @@ class Channel:
 
     def commands(self) -> Iterator[Any]:
         """Yield commands until the other side hangs up."""
-        while piece := self._connection.recv(1 << 16):
+        while piece := self._receive():
             yield from self._inbox.feed(piece)
+
+    def _receive(self) -> bytes:
+        try:
+            return self._connection.recv(1 << 16)
+        except ConnectionError:  # hung up with something of ours unread
+            return b""
 
 
 class Worker:

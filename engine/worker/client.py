@@ -100,7 +100,7 @@ class WorkerClient:
             return "refused"
         return "stopped" if self._stopping else "killed"
 
-    def wait(self, kind: type[T], timeout: float = 10.0) -> T:
+    def wait(self, kind: type[T], timeout: float = 30.0) -> T:
         """Return the next reply of a kind, leaving out others; raises :class:`WorkerTimeout`."""
         until = time.monotonic() + timeout
         passed: list[Any] = []

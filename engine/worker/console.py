@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import re
 import rlcompleter
@@ -9,6 +10,7 @@ import sys
 import threading
 import traceback
 import types
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from stridescope.engine.events import FrameEntered, FrameLeft, journal
@@ -31,16 +33,27 @@ class Console:
 
     def evaluate(self, frame: types.FrameType | None, text: str) -> tuple[str, bool]:
         """Return the value's text and True, or the error's and False; a statement has an empty text."""
+        answer = self._answer(lambda: self._recorded(frame, text.strip()))
+        if frame is not None:
+            write_back(frame)
+            self._tracer.refresh(frame)
+        return answer
+
+    def watch(self, frame: types.FrameType | None, text: str) -> tuple[str, bool]:
+        """Return the text of an expression's value, as :meth:`evaluate` does, and record nothing."""
+        with _unrecorded():
+            return self._answer(lambda: eval(text.strip(), *_names_for_reading(frame)))
+
+    def _answer(self, run: Callable[[], object]) -> tuple[str, bool]:
         self._thread = threading.get_ident()
         try:
-            value = self._recorded(frame, text.strip())
+            value = run()
             answer = "" if value is None else repr(value)
         except BaseException as error:
             tracebacks.strip(error)
             return "".join(traceback.format_exception(error))[-MOST:].rstrip("\n"), False
         finally:
             self._thread = 0
-            self._keep(frame)
         return answer if len(answer) <= MOST else answer[:MOST] + "…", True
 
     def _recorded(self, frame: types.FrameType | None, text: str) -> object:
@@ -55,12 +68,6 @@ class Console:
         finally:
             journal.where = outside
             emit((FrameLeft.code, number))
-
-    def _keep(self, frame: types.FrameType | None) -> None:
-        """Write changed locals back into the frame, and tell of the names that changed."""
-        if frame is not None:
-            write_back(frame)
-            self._tracer.refresh(frame)
 
     def interrupt(self) -> None:
         """Break off what is being evaluated."""
@@ -80,14 +87,21 @@ class Console:
 
     def is_met(self, frame: types.FrameType | None, condition: Any) -> tuple[bool, str]:
         """Say whether a breakpoint's condition is true; one that fails stops too, with what went wrong."""
-        space, values = _names_for_reading(frame)
-        sending, journal.emit = journal.emit, None  # asking is no part of the script
-        try:
-            return bool(eval(condition, space, values)), ""
-        except Exception as error:
-            return True, f"the condition fails: {type(error).__name__}: {error}"
-        finally:
-            journal.emit = sending
+        with _unrecorded():
+            try:
+                return bool(eval(condition, *_names_for_reading(frame))), ""
+            except Exception as error:
+                return True, f"the condition fails: {type(error).__name__}: {error}"
+
+
+@contextlib.contextmanager
+def _unrecorded() -> Iterator[None]:
+    """Keep out of the recording what is no part of the script."""
+    sending, journal.emit = journal.emit, None
+    try:
+        yield
+    finally:
+        journal.emit = sending
 
 
 def _namespaces(frame: types.FrameType | None) -> tuple[dict[str, Any], Any]:

@@ -56,14 +56,14 @@ def _note(instruction: dis.Instruction, found: tuple[dict[str, None], dict[str, 
     opname, value = instruction.opname, instruction.argval
     names = [name for name in (value if isinstance(value, tuple) else (value,)) if isinstance(name, str)]
     if any(opname.startswith(prefix) for prefix in _STORES):
-        found[0].update(dict.fromkeys(filter(_worth_showing, names)))
+        found[0].update(dict.fromkeys(filter(worth_showing, names)))
     elif opname.startswith(_GLOBAL_STORES):
-        found[1].update(dict.fromkeys(filter(_worth_showing, names)))
+        found[1].update(dict.fromkeys(filter(worth_showing, names)))
     elif opname.startswith(_LOADS):
-        found[2].update(dict.fromkeys(filter(_worth_showing, names)))
+        found[2].update(dict.fromkeys(filter(worth_showing, names)))
 
 
-def _worth_showing(name: str) -> bool:
+def worth_showing(name: str) -> bool:
     """Say whether a name is one that the script's author wrote, not one of Python's own."""
     return not (name.startswith("__") and name.endswith("__")) and not name.startswith(".")
 

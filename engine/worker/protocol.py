@@ -124,11 +124,15 @@ class SendInput:
 
 @dataclasses.dataclass(frozen=True)
 class Evaluate:
-    """Evaluate or execute a text in the frame where the script stands, ``level`` frames of the user's further out."""
+    """Evaluate or execute a text in the frame where the script stands, ``level`` frames of the user's further out.
+
+    What the console does is ``recorded``; a watch is an expression that is not.
+    """
 
     number: int
     text: str
     level: int = 0
+    recorded: bool = True
 
 
 @dataclasses.dataclass(frozen=True)

@@ -230,8 +230,9 @@ class Stepper:
     def _serve(self, command: Any, frames: Sequence[types.FrameType]) -> bool:
         """Serve a command; return whether the script goes on."""
         match command:
-            case protocol.Evaluate(number, text, level):
-                value, ok = self.console.evaluate(_at(frames, level), text)
+            case protocol.Evaluate(number, text, level, recorded):
+                evaluate = self.console.evaluate if recorded else self.console.watch
+                value, ok = evaluate(_at(frames, level), text)
                 self._reply(protocol.Evaluated(number, value, ok, self._flush() - 1))
             case protocol.Complete(number, text, level):
                 self._reply(protocol.Completed(number, self.console.complete(_at(frames, level), text)))

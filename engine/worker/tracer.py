@@ -25,7 +25,7 @@ from stridescope.engine.events import (
     journal,
 )
 from stridescope.engine.worker.frame_locals import OPTIMIZED, locals_of
-from stridescope.engine.worker.names import Bound, Names, Parts, can_change, look_at, plan
+from stridescope.engine.worker.names import Bound, Names, Parts, can_change, look_at, plan, worth_showing
 from stridescope.engine.worker.positions import Positions, Where, spans_of
 from stridescope.engine.worker.rationing import NAMELESS, QUIET, STRIDE, UNFOLLOWED, Ration
 
@@ -140,7 +140,7 @@ class Tracer:
             self.main = self.main or call
         name, line = code.object.co_qualname, code.object.co_firstlineno
         emit((FrameEntered.code, call.id, self._parent(frame), code.source, name, line))
-        arguments = code.object.co_varnames[: _argument_count(code.object)]
+        arguments = tuple(filter(worth_showing, code.object.co_varnames[: _argument_count(code.object)]))
         if arguments:
             self._look(call, frame, Names(arguments, (), ()))
         return call
@@ -255,7 +255,7 @@ class Tracer:
         """Look again at every name of a frame, after something was evaluated in it."""
         call = self.calls.get(id(frame))
         if call is not None:
-            names = [name for name in locals_of(frame) if not name.startswith("__")]
+            names = [name for name in locals_of(frame) if worth_showing(name)]
             self._look(call, frame, Names((*dict.fromkeys([*call.known, *names]),), (), ()))
 
     def _look(self, call: Call, frame: types.FrameType, names: Names) -> None:

@@ -171,6 +171,14 @@ def test_the_consoles_ops_are_its_own(at_sum: Any) -> None:
     assert paths[mul.source] == "<console>" and (mul.line, mul.column, mul.end_column) == (1, 1, 6)
 
 
+def test_a_watch_is_not_recorded(at_sum: Any) -> None:
+    before = at_sum.events()
+    at_sum.send(Evaluate(1, "(x * 3).tolist()", recorded=False))
+    answer = at_sum.wait(Evaluated)
+    assert (answer.text, answer.ok) == ("[3.0, 6.0, 9.0]", True)
+    assert at_sum.events() == before
+
+
 def test_the_console_changes_a_value_and_the_script_goes_on_with_it(at_sum: Any) -> None:
     assert getattr(go(at_sum, Step("op", "into")), "line", 0) == 7
     at_sum.send(Evaluate(1, "t = t * 0"))
