@@ -100,10 +100,7 @@ def _accumulating(target: Targets) -> Edge:
     if not isinstance(target, Tensor):
         raise TypeError(f"all inputs have to be Tensors or GradientEdges, but got {type(target).__name__}")
     retain_grad(target)
-    edge = gradient_edge(target)
-    if edge[0] is None:
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
-    return edge
+    return gradient_edge(target)
 
 
 def _warn_of_cycle() -> None:

@@ -9,6 +9,7 @@ from stridescope.engine.autograd.edges import (
     CopySlices,
     ViewInfo,
     grad_fn_of,
+    info_of,
     refresh,
     refuse_rebase,
     spread_requires_grad,
@@ -21,14 +22,15 @@ from stridescope.engine.tensor import Tensor, alias
 
 def mark_view(result: Tensor, source: Tensor, multi: bool, replay: Callable[[Tensor], Tensor] | None = None) -> None:
     """Remember whose view ``result`` is, and how it was made."""
+    if source._inference:
+        mark_inference(result)
+        return
     base = source._base_tensor
     result._base_tensor = base = source if base is None else base
     base._viewed = True
     kind, inherited = _kind(multi), source._view_info
-    if kind == "plain" and inherited is not None:
+    if inherited is not None and (kind == "plain" or inherited.kind == "inference"):
         kind = inherited.kind
-    if source._inference:
-        result._inference = True
     version = result.version_counter.value
     if kind != "plain" or version or replay or (inherited is not None and inherited.replay):
         info = result._view_info = ViewInfo(kind, version)
@@ -62,15 +64,18 @@ def _chained(
     return lambda t: step(first(t))
 
 
-def mark_inference(tensor: Tensor) -> None:
-    """Make a new tensor an inference tensor; its views take the long way and become such too."""
+def mark_inference(tensor: Tensor, kind: str = "inference") -> None:
+    """Make a new tensor an inference tensor; its views take the long way and become such too.
+
+    ``kind`` is ``detached`` for what ``detach()`` gives: that may be written in place again.
+    """
     tensor._inference = True
-    tensor._view_info = ViewInfo("inference")
+    tensor._view_info = ViewInfo(kind)
 
 
 def check_inference(target: Tensor) -> None:
     """Refuse that an inference tensor was written outside inference mode (PyTorch notices after the write, too)."""
-    if not grad_mode.inference:
+    if not grad_mode.inference and target._view_info.kind != "detached":
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
@@ -137,6 +142,7 @@ def rebase_history(target: Tensor, node: Node) -> None:
     set_history(around, [base])
     if not required:
         spread_requires_grad(base, True)
+    info_of(target).version = -1  # whatever its node was, it is another one now
     refresh(target)
 
 

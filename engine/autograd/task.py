@@ -139,7 +139,9 @@ class Task:
                 check_nan(node, results)
         if emit is not None:
             emit((NodeEnded.code, node_id(node)))
-        self._send(node, results)
+        left = list(results)[::-1]
+        del results
+        self._send(node, left)
 
     def _capture(self, node: Node, gradients: list[Tensor | None]) -> None:
         for number in self.captures[node]:
@@ -174,12 +176,16 @@ class Task:
         results = validated(node, node._edges, node._run(given))
         return run_post_hooks(node, results, given) if hooks.post else results
 
-    def _send(self, node: Node, results: Gradients) -> None:
-        for (receiver, number), gradient in zip(node._edges, results, strict=False):
-            if receiver is not None:
-                self._deliver(node, receiver, number, gradient)
+    def _send(self, node: Node, left: list[Tensor | None]) -> None:
+        """Deliver the gradients; they are taken from the end of ``left``, so that only their receivers hold them."""
+        for receiver, number in node._edges:
+            if receiver is None:
+                left.pop()
+            else:
+                self._deliver(node, receiver, number, left)
 
-    def _deliver(self, node: Node, receiver: Node, number: int, gradient: Tensor | None) -> None:
+    def _deliver(self, node: Node, receiver: Node, number: int, results: list[Tensor | None]) -> None:
+        gradient = results.pop()
         left = self.waiting[receiver] - 1
         self.waiting[receiver] = left
         if not self.wants(receiver):

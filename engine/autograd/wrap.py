@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stridescope.engine.autograd.edges import info_of
-from stridescope.engine.autograd.history import rebase_history
+from stridescope.engine.autograd.history import check_inplace, rebase_history
 from stridescope.engine.autograd.leaf import detach_
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import Node, meta_of, node_id
@@ -75,7 +75,10 @@ class Outputs:
         is_input, is_dirty = id(out) in self.inputs, id(out) in self.dirty
         if not (self.executable and id(out) not in self.fixed and out.dtype.category >= 2):
             self._note(out, differentiable=False)
-            return self._plain(out, is_input, is_dirty)
+            out = self._plain(out, is_input, is_dirty)
+            if not is_dirty and out._base_tensor is not None:
+                info_of(out).kind = "custom"
+            return out
         if is_dirty:
             return self._written(out, is_input)
         if is_input:
@@ -110,6 +113,7 @@ class Outputs:
                 "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need "
                 "to pass it to mark_dirty()."
             )
+        check_inplace(out, True)
         self.node._shapes = (*self.node._shapes, meta_of(out))
         rebase_history(out, self.node)
         return out

@@ -113,6 +113,10 @@ def _warn_of_imaginary(source: Tensor, kind: dtype) -> None:
 def _copy_into(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
     if self is src:
         return self
+    if not isinstance(src, Tensor):
+        refuse_internal_overlap(self)
+        self._array[...] = src
+        return self
     shape = self._array.shape
     if src._array.shape != shape:
         common = broadcast_shapes(shape, src._array.shape)

@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.dispatch.call import by_tensor
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dtype import scalar_name
-from stridescope.engine.layout import Layout, expand, infer_size, view_strides, wrap_dim, wrap_dims
+from stridescope.engine.layout import Layout, expand, infer_size, is_contiguous, view_strides, wrap_dim, wrap_dims
 from stridescope.engine.tensor import Tensor, alias
 
 
@@ -149,11 +149,23 @@ def _own_view(self: Tensor, size: Sequence[int]) -> Tensor:
     return result
 
 
+reshape_alias = define(
+    "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)",
+    doc="The view that reshape makes of a tensor that is not contiguous.",
+    view=lambda layout, size, stride: Layout(tuple(size), tuple(stride), layout.offset),
+    grads={"self": lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)},
+    samples=[((3, 4), (12,), (1,))],
+    method=False,
+)
+
+
 def _reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     sizes = infer_size(shape, self._array.size)
     strides = view_strides(self._array.shape, self.strides, sizes)
-    if strides is not None:
+    if strides is not None and is_contiguous(self._array.shape, self.strides):
         return view.call(self, sizes)  # type: ignore[no-any-return]
+    if strides is not None:
+        return reshape_alias.call(self, sizes, strides)  # type: ignore[no-any-return]
     return unsafe_view.call(self.contiguous(), sizes)  # type: ignore[no-any-return]
 
 

@@ -45,6 +45,7 @@ class Program:
         self.seen: list[Any] = []
         self.words: list[str] = []  # what was picked for this step, for people who look for a difference
         self.count = 0
+        self.inferred = False  # from then on versions are not compared: PyTorch counts writes inside its own kernels
         self.choices = [entry for kind in kinds for entry in STEPS[kind]]
         for _ in range(3):
             self.add(leaf(self))
@@ -129,7 +130,7 @@ def look(program: Program, tensor: Any, graph: bool) -> Any:
         "shape": list(tensor.shape),
         "stride": list(tensor.stride()),
         "offset": tensor.storage_offset(),
-        "version": None if tensor.is_inference() else tensor._version,
+        "version": None if program.inferred else tensor._version,
         "requires_grad": tensor.requires_grad,
         "values": [plain(v) for v in flat(tensor.detach().tolist())],
         "shares": [n for n, t in program.tensors.items() if shares(t, tensor)],
@@ -356,6 +357,7 @@ def computed_untracked(p: Program) -> Any:
 @step("modes", 1)
 def inferred(p: Program) -> Any:
     one = p.tensor()
+    p.inferred = True
     with p.torch.inference_mode():
         return p.pick([lambda: one * 2.0, lambda: one.view_as(one)])()
 
