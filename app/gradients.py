@@ -14,6 +14,8 @@ from stridescope.engine.events import StorageSummarised, StorageWritten, TensorM
 from stridescope.engine.recording.model import SentGradient
 from stridescope.engine.recording.reader import Recording
 
+LOOK_BACK = 150  # events: a gradient is sent soon after it was made
+
 
 @dataclasses.dataclass(frozen=True)
 class GradientFacts:
@@ -36,19 +38,16 @@ def gradient_words(moment: Moment, sent: SentGradient) -> str:
 
 
 def _facts(recording: Recording, sent: SentGradient) -> GradientFacts | None:
-    """Look the gradient up in the history of its tensor and storage, up to the step at which it was sent."""
-    made = next((e for e in _history(recording, "tensor", sent.gradient, sent.step) if isinstance(e, TensorMade)), None)
+    """Look for the gradient's birth and its values among the events before it was sent."""
+    events = recording.events(max(0, sent.step - LOOK_BACK), sent.step)
+    made = next((e for e in reversed(events) if isinstance(e, TensorMade) and e.tensor == sent.gradient), None)
     if made is None:
         return None
-    mean = None
-    for event in _history(recording, "storage", made.storage, sent.step):
-        if isinstance(event, StorageWritten) and event.first == 0:
+    for event in reversed(events):
+        if isinstance(event, StorageWritten) and event.storage == made.storage and event.first == 0:
             values = elements_of(event.values, made.dtype)
-            mean = float(np.mean(values.astype(np.float64))) if values is not None and values.size else None
-        elif isinstance(event, StorageSummarised):
-            mean = event.mean
-    return GradientFacts(made.sizes, mean)
-
-
-def _history(recording: Recording, kind: str, entity: int, upto: int) -> list[object]:
-    return [recording.event(step) for step in recording.history(kind, entity) if step <= upto] if entity else []
+            known = values is not None and values.size > 0
+            return GradientFacts(made.sizes, float(np.mean(values.astype(np.float64))) if known else None)  # type: ignore[union-attr]
+        if isinstance(event, StorageSummarised) and event.storage == made.storage:
+            return GradientFacts(made.sizes, event.mean)
+    return GradientFacts(made.sizes, None)

@@ -14,6 +14,8 @@ from stridescope.engine.events import NameBound, OpBegan
 from stridescope.engine.recording.model import Span, TensorState
 from stridescope.engine.recording.reader import Recording
 
+NEAR = 30  # bindings that are looked at after a tensor's birth, and before the step
+
 _found: WeakKeyDictionary[Recording, dict[Any, Any]] = WeakKeyDictionary()
 
 
@@ -58,18 +60,25 @@ def line_before(recording: Recording, step: int) -> int:
     return int(recording.event(int(lines[at])).line) if at >= 0 else 0  # type: ignore[attr-defined]
 
 
-def name_bound_at(recording: Recording, frame: int, name: str, tensor: int, step: int) -> int:
-    """Return the last step up to ``step`` at which ``name`` was bound to ``tensor``, or -1."""
+def name_bound_at(recording: Recording, frame: int, name: str, tensor: TensorState, step: int) -> int:
+    """Return the step up to ``step`` at which ``name`` was bound to ``tensor``, or -1 where it is not found quickly.
+
+    A tensor mostly gets its name right after its birth; a parameter gets it not long before we look.
+    """
     memory = memory_of(recording)
-    if (known := memory.get(("bound", frame, name, tensor))) is not None and known <= step:
-        return int(known)
-    found = -1
-    for at in recording.history("tensor", tensor):
-        if at > step:
-            break
+    key = ("bound", frame, name, tensor.id)
+    if memory.get(key, step + 1) <= step:
+        return int(memory[key])
+    bindings = recording.steps_of(NameBound)
+    bindings = bindings[: np.searchsorted(bindings, step, side="right")]
+    after_birth = int(np.searchsorted(bindings, tensor.born))
+    candidates = [
+        *bindings[after_birth : after_birth + NEAR].tolist(),
+        *reversed(bindings[after_birth:][-NEAR:].tolist()),
+    ]
+    for at in candidates:
         event = recording.event(at)
-        if isinstance(event, NameBound) and event.name == name and event.frame == frame:
-            found = at
-    if found >= 0:
-        memory[("bound", frame, name, tensor)] = found
-    return found
+        if isinstance(event, NameBound) and (event.frame, event.name, event.tensor) == (frame, name, tensor.id):
+            memory[key] = at
+            return int(at)
+    return -1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from stridescope.app.index import index_of
 from stridescope.engine.recording.model import State, TensorState
 
 
@@ -58,7 +59,7 @@ def node_of(state: State, tensor: TensorState) -> int:
     """Return the tensor's grad_fn, or the AccumulateGrad node of a leaf, or 0."""
     if tensor.node in state.nodes:
         return tensor.node
-    return next((n.id for n in state.nodes.values() if n.variable == tensor.id), 0)
+    return index_of(state).accumulators.get(tensor.id, 0)
 
 
 def _tensor_of_node(state: State, node: int) -> int:
@@ -67,7 +68,8 @@ def _tensor_of_node(state: State, node: int) -> int:
     variable = state.nodes[node].variable
     if variable in state.tensors:
         return variable
-    return next((t.id for t in state.tensors.values() if t.node == node), 0)
+    outputs = index_of(state).outputs.get(node)
+    return outputs[0].id if outputs else 0
 
 
 def _tensor_of_storage(state: State, storage: int) -> int:
@@ -77,7 +79,7 @@ def _tensor_of_storage(state: State, storage: int) -> int:
 
 def views_of(state: State, storage: int) -> list[TensorState]:
     """Return the tensors that look into ``storage``, oldest first."""
-    return sorted((t for t in state.tensors.values() if t.storage == storage), key=lambda t: t.id) if storage else []
+    return index_of(state).views.get(storage, []) if storage else []
 
 
 def home_of(state: State, tensor: TensorState) -> TensorState | None:
@@ -96,10 +98,10 @@ def tensor_name(state: State, tensor: int) -> str:
         return f"#{tensor}"
     if found.names:
         return found.names[0]
-    owner = next((t for t in state.tensors.values() if t.grad == tensor and t.names), None)
-    return f"{owner.names[0]}.grad" if owner else f"#{tensor}"
+    owner = index_of(state).grad_owners.get(tensor)
+    return f"{owner}.grad" if owner else f"#{tensor}"
 
 
 def is_gradient(state: State, tensor: int) -> bool:
     """Return whether the tensor went along an edge of the graph in this backward pass."""
-    return state.backward is not None and any(sent.gradient == tensor for sent in state.backward.sent)
+    return tensor in index_of(state).gradients

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 CAREFUL = 1500
+QUICK = 400  # nodes: larger graphs get fewer sweeps
 _LONGEST_CHAIN = 40  # a longer edge is drawn straight: its dummies would push everything aside
 _DUMMY_WIDTH = 0.3
 _SWEEPS = 6
@@ -63,7 +64,7 @@ def _columns(below: list[list[int]], layers: list[int]) -> np.ndarray:
         for child in children:
             above[child].append(node)
     rows = _first_order(below, above, layers)
-    for sweep in range(_SWEEPS):
+    for sweep in range(_SWEEPS if real <= QUICK else 2):
         _sort_rows(rows, above if sweep % 2 == 0 else below, from_top=sweep % 2 == 0)
     return _straighten(rows, above, below, [1.0 if n < real else _DUMMY_WIDTH for n in range(len(below))])
 
@@ -116,7 +117,7 @@ def _straighten(
     columns = np.zeros(len(widths))
     for row in rows:
         columns[row] = _packed(np.zeros(len(row)), [widths[n] for n in row])
-    for sweep in range(_SWEEPS + 2):
+    for sweep in range(_SWEEPS + 2 if len(widths) <= 2 * QUICK else 4):
         neighbours = above if sweep % 2 == 0 else below
         for row in reversed(rows) if sweep % 2 == 0 else rows:
             wanted = np.array([columns[neighbours[n]].mean() if neighbours[n] else columns[n] for n in row])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import (
@@ -35,7 +36,6 @@ class TableRow:
     cells: tuple[str, ...]
     storage: int = 0
     quiet: bool = False
-    tip: str = ""
     indent: int = 0
 
 
@@ -45,6 +45,7 @@ class Rows(QAbstractTableModel):
     def __init__(self, columns: tuple[str, ...]) -> None:
         super().__init__()
         self.columns = columns
+        self.tip: Callable[[int], str] | None = None  # what a row says when the mouse rests on it, by its key
         self.rows: list[TableRow] = []
 
     def replace(self, rows: list[TableRow]) -> None:
@@ -70,7 +71,7 @@ class Rows(QAbstractTableModel):
         row = self.rows[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
             return row.cells[index.column()]
-        return row.tip if role == Qt.ItemDataRole.ToolTipRole and row.tip else None
+        return self.tip(row.key) if role == Qt.ItemDataRole.ToolTipRole and self.tip else None
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
@@ -136,8 +137,8 @@ class Table(QTableView):
     def fit_columns(self, minimum: tuple[int, ...]) -> None:
         """Make each column as wide as its widest word, at least ``minimum``."""
         for column, width in enumerate(minimum):
-            words = [row.cells[column] for row in self.rows.rows[:200]]
-            needed = max((text_width(w, mono=True) for w in words), default=0) + 22 + (15 if column == 0 else 0)
+            longest = max((len(row.cells[column]) for row in self.rows.rows[:200]), default=0)
+            needed = longest * text_width("0", mono=True) + 22 + (15 if column == 0 else 0)
             self.setColumnWidth(column, min(260, max(width, round(needed) if column + 1 < len(minimum) else width)))
 
     def _pick(self, index: Index) -> None:

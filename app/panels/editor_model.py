@@ -148,7 +148,7 @@ def _notes(moment: Moment, source: int) -> dict[int, Note]:
 def _note_frame(moment: Moment, frame: Frame, notes: dict[int, Note]) -> None:
     for name in list(frame.names.values()):
         tensor = moment.state.tensors.get(name.tensor)
-        bound = name_bound_at(moment.recording, frame.id, name.name, name.tensor, moment.step) if tensor else -1
+        bound = name_bound_at(moment.recording, frame.id, name.name, tensor, moment.step) if tensor else -1
         if tensor and bound >= 0:
             notes[line_before(moment.recording, bound - 1)] = Note(
                 describe(moment.state, tensor), tensor.id, tensor.storage

@@ -11,6 +11,7 @@ from typing import cast
 import numpy as np
 
 from stridescope.app.gradients import gradient_words
+from stridescope.app.index import index_of
 from stridescope.app.items.layered import place
 from stridescope.app.moment import Moment
 from stridescope.app.origins import memory_of, op_before
@@ -74,7 +75,6 @@ class GraphPicture:
     moment: Moment
     place: Place
     sent: dict[tuple[int, int], str]
-    outputs: dict[int, list[TensorState]]
     now: int
     selected: int
     ready: tuple[str, ...]
@@ -86,7 +86,9 @@ class GraphPicture:
         """Return what ``node`` shows."""
         if node < 0:
             return _stub_face(self.moment, node)
-        return _face(self.moment.state, self.moment.state.nodes[node], self.outputs.get(node, []))
+        return _face(
+            self.moment.state, self.moment.state.nodes[node], index_of(self.moment.state).outputs.get(node, [])
+        )
 
     def edges(self, nodes: Iterable[int]) -> list[GraphEdge]:
         """Return the edges that begin or end at any of ``nodes``."""
@@ -107,7 +109,7 @@ class GraphPicture:
 
     def words(self) -> str:
         """Return the graph in words, for a screen reader."""
-        shown = [n for n in self.place.ids if n > 0][-40:]
+        shown = [n for n in self.place.ids if n > 0][-12:]
         faces = [f"{self.face(n).title} ({self.face(n).detail})" for n in reversed(shown)]
         return "; ".join([tr("{n} nodes", n=len(self.moment.state.nodes)), *faces])
 
@@ -115,14 +117,10 @@ class GraphPicture:
 def picture(moment: Moment) -> GraphPicture:
     """Return the graph at this moment."""
     state = moment.state
-    outputs: dict[int, list[TensorState]] = {}
-    for tensor in state.tensors.values():
-        outputs.setdefault(tensor.node, []).append(tensor)
     return GraphPicture(
         moment=moment,
         place=_place_of(moment),
         sent=_sent(moment),
-        outputs=outputs,
         now=_now(state),
         selected=moment.selection.node,
         ready=_queue(state, "ready"),

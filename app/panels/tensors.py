@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 from stridescope.app.items.table import Table, TableRow
 from stridescope.app.moment import Moment
 from stridescope.app.panels.spec import PanelSpec
-from stridescope.app.panels.tensors_model import COLUMNS, headline, rows
+from stridescope.app.panels.tensors_model import COLUMNS, headline, rows, tip
 from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.text import tr
 
@@ -35,6 +35,7 @@ class TensorsPanel(QWidget):
         self.table.row_picked.connect(lambda key: self.picked.emit(Selection(tensor=key)))
         self.table.row_pointed.connect(lambda key: self.pointed.emit(Selection(tensor=key) if key else NOTHING))
         self._moment: Moment | None = None
+        self.table.rows.tip = lambda key: tip(self._moment, key) if self._moment else ""
 
     def present(self, moment: Moment) -> None:
         """Show the live tensors; those that share the selected one's storage are not marked, only itself is."""
@@ -53,7 +54,7 @@ class TensorsPanel(QWidget):
         if self._moment is None:
             return
         found = rows(self._moment, self.filter.text())
-        shown = [TableRow(row.tensor, row.cells, row.storage, not row.named, row.tip) for row in found]
+        shown = [TableRow(row.tensor, row.cells, row.storage, not row.named) for row in found]
         self.table.show_rows(shown, frozenset({self._moment.selection.tensor}))
         self.table.fit_columns(WIDTHS)
 

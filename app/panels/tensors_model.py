@@ -22,7 +22,6 @@ class Row:
     cells: tuple[str, ...]
     named: bool
     aliased: bool
-    tip: str
 
 
 def rows(moment: Moment, needle: str = "") -> list[Row]:
@@ -53,7 +52,7 @@ def _row(state: State, tensor: TensorState, aliased: bool) -> Row:
         _origin(state, tensor),
         str(tensor.version),
     )
-    return Row(tensor.id, tensor.storage, cells, bool(tensor.names), aliased, _tip(state, tensor, name))
+    return Row(tensor.id, tensor.storage, cells, bool(tensor.names), aliased)
 
 
 def _origin(state: State, tensor: TensorState) -> str:
@@ -65,11 +64,17 @@ def _origin(state: State, tensor: TensorState) -> str:
     return tr("leaf") if tensor.requires_grad else "—"
 
 
-def _tip(state: State, tensor: TensorState, name: str) -> str:
+def tip(moment: Moment, key: int) -> str:
+    """Return what a tensor's row says when the mouse rests on it."""
+    state, tensor = moment.state, moment.state.tensors.get(key)
+    if tensor is None:
+        return ""
+    name = tensor_name(state, key)
     base = tr("view of {name}", name=tensor_name(state, tensor.base)) if tensor.base else tr("owns its storage")
+    step = tensor.born
     made = (
-        tr("made by {op} at step {step}", op=tensor.op, step=tensor.born)
+        tr("made by {op} at step {step}", op=tensor.op, step=step)
         if tensor.op
-        else tr("made at step {step}", step=tensor.born)
+        else tr("made at step {step}", step=step)
     )
     return f"{name}: {base}, {tr('storage {id}', id=tensor.storage)}, {made}"

@@ -44,7 +44,7 @@ class VariablesPanel(Table):
 def _table_row(number: int, variable: Variable) -> TableRow:
     if not variable.name:
         return TableRow(number, (variable.text, ""), quiet=True)
-    return TableRow(number, (variable.name, variable.text), variable.storage, tip=variable.text)
+    return TableRow(number, (variable.name, variable.text), variable.storage)
 
 
 SPEC = PanelSpec(
