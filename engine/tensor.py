@@ -259,7 +259,7 @@ def strided(storage: Storage, layout: Layout, kind: dtype) -> Array:
     item = kind.itemsize
     strides = tuple(s * item for s in layout.strides)
     if 0 in layout.sizes:
-        return np.ndarray(layout.sizes, kind.np, b"", 0, strides)
+        return np.ndarray(layout.sizes, kind.np, bytearray(), 0, strides)
     return np.ndarray(layout.sizes, kind.np, storage.raw, layout.offset * item, strides)
 
 

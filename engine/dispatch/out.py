@@ -50,6 +50,8 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
             written(target, one)
     finally:
         grad_mode.enabled = enabled
+    if op.schema.returns == ("Tensor[]",):
+        return None
     if isinstance(result, tuple) and type(result) is not tuple:
         return return_type(f"{type(result).__name__}_out", type(result).__match_args__)(targets)
     return targets if isinstance(result, (tuple, list)) else out

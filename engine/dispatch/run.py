@@ -142,7 +142,7 @@ def laid_out(array: Array, strides: tuple[int, ...]) -> Array:
         return np.ndarray(array.shape, array.dtype, array, 0, wanted)
     memory = np.empty(array.size, array.dtype)
     if array.size == 0:
-        return np.ndarray(array.shape, array.dtype, b"", 0, wanted)
+        return np.ndarray(array.shape, array.dtype, bytearray(), 0, wanted)
     result = np.ndarray(array.shape, array.dtype, memory, 0, wanted)
     result[...] = array
     return result

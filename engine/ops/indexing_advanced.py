@@ -201,3 +201,53 @@ define(
     node="IndexPutImplBackward0",
     method=False,
 )
+
+
+def _within(self: Tensor, indices: Indices) -> list[Tensor | None]:
+    """The indices pulled into the tensor: what is masked out may point anywhere."""
+    found: list[Tensor | None] = []
+    for size, index in zip(self._array.shape, indices, strict=False):
+        if index is not None:
+            index = fresh(np.clip(index._array, -size, size - 1), index.dtype, index.device)
+        found.append(index)
+    return found
+
+
+def _unsafe_masked(self: Tensor, mask: Tensor, indices: Indices, fill: Any) -> Tensor:
+    if self._array.size == 0:
+        shape = np.broadcast_shapes(*(i._array.shape for i in indices if i is not None), mask._array.shape)
+        return fresh(np.full(shape, fill, self.dtype.np), self.dtype, self.device)
+    taken = _index(self, _within(self, indices))
+    outside = np.broadcast_to(~mask._array.astype(np.bool_), taken._array.shape)
+    taken._array[outside] = fill
+    return taken
+
+
+def _unsafe_put(self: Tensor, mask: Tensor, indices: Indices, values: Tensor) -> Tensor:
+    if not self._array.size:
+        return fresh(self._array.copy(), self.dtype, self.device)
+    kept = np.where(mask._array.astype(np.bool_), resolved(values), 0).astype(self.dtype.np)
+    return _index_put(self, _within(self, indices), fresh(kept, self.dtype, self.device), True)
+
+
+unsafe_masked_index = define(
+    "_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor",
+    doc="index where the mask is true, a fill value elsewhere.",
+    run=_unsafe_masked,
+    grads={
+        "self": lambda grad, self_sym_sizes, mask, indices: unsafe_masked_put.call(
+            grad.new_zeros(self_sym_sizes), mask, indices, grad
+        )
+    },
+    method=False,
+)
+unsafe_masked_put = define(
+    "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor",
+    doc="A copy with values added where the mask is true.",
+    run=_unsafe_put,
+    grads={
+        "self": lambda grad: grad,
+        "values": lambda grad, mask, indices: unsafe_masked_index.call(grad, mask, indices, 0),
+    },
+    method=False,
+)

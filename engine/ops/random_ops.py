@@ -43,7 +43,7 @@ def _new_like(
     kind = kind or self.dtype
     strides = tuple(s * kind.itemsize for s in strides_of(self._array.shape, self.strides, asked))
     memory = np.zeros(self._array.size, kind.np)
-    array = np.ndarray(self._array.shape, kind.np, memory if memory.size else b"", 0, strides)
+    array = np.ndarray(self._array.shape, kind.np, memory if memory.size else bytearray(), 0, strides)
     tensor = fresh(array, kind, place_of(on) if on else self.device)
     filler(tensor)
     return tensor.requires_grad_() if grad else tensor  # type: ignore[no-any-return]

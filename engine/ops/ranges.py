@@ -48,10 +48,7 @@ def _arange(start: Any, end: Any, step: Any, kind: dtype | None, on: device | No
         raise ValueError("step must be nonzero")
     _check_range(start, end, step)
     if kind is int64:
-        begin, stride = int(start), int(step)
-        count = math.ceil((int(end) - begin) / stride) if all(isinstance(v, int) for v in (start, end, step)) else (
-            math.ceil((end - start) / step)
-        )  # fmt: skip
+        count = -((int(start) - int(end)) // int(step))
     else:
         count = math.ceil((end - start) / step)
     return made(_steps(start, step, count, kind), kind, on, grad)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import laid_out, output_strides, resolved
+from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import int32, int64
 from stridescope.engine.layout import contiguous_format, contiguous_strides, dense_strides_like, wrap_dim, wrap_dims
 from stridescope.engine.ops.copying import clone
@@ -63,7 +63,7 @@ def _roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Tensor:
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )  # fmt: skip
-    wrapped = [wrap_dim(d, self._array.ndim) for d in dims]
+    wrapped = [wrap_dim(d, self._array.ndim, False) for d in dims]
     array = resolved(self)
     return _owned(np.roll(array, tuple(shifts), tuple(wrapped)) if array.ndim else array, self)
 
@@ -223,7 +223,7 @@ define(
 )
 
 
-# ---- diagonals and triangles ---------------------------------------------------------------------------------------
+# ---- diagonals ---------------------------------------------------------------------------------------
 
 
 def _diag_embed(self: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
@@ -274,25 +274,3 @@ define(
     doc="A matrix with the elements on its diagonal.",
     composite=lambda self, offset=0: diag_embed.call(reshape.call(self, (-1,)), offset, -2, -1),
 )
-
-
-def _triangle(name: str, part: Any) -> None:
-    def run(self: Tensor, diagonal: int) -> Tensor:
-        if self._array.ndim < 2:
-            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        array = part(resolved(self), diagonal)
-        return fresh(laid_out(np.ascontiguousarray(array), output_strides(array.shape, [self._array])), self.dtype,
-                     self.device)  # fmt: skip
-
-    define(
-        f"{name}(Tensor self, int diagonal=0) -> Tensor",
-        doc=f"The {'lower' if name == 'tril' else 'upper'} triangle, zeros elsewhere.",
-        run=run,
-        grads={"self": lambda grad, diagonal: getattr(grad, name)(diagonal)},
-        samples=[((3, 4),)],
-        inplace=True,
-    )
-
-
-_triangle("tril", np.tril)
-_triangle("triu", np.triu)

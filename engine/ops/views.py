@@ -10,7 +10,16 @@ import numpy as np
 from stridescope.engine.dispatch.call import by_tensor
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dtype import scalar_name
-from stridescope.engine.layout import Layout, expand, infer_size, is_contiguous, view_strides, wrap_dim, wrap_dims
+from stridescope.engine.layout import (
+    Layout,
+    expand,
+    infer_size,
+    is_contiguous,
+    is_contiguous,
+    view_strides,
+    wrap_dim,
+    wrap_dims,
+)
 from stridescope.engine.tensor import Tensor, alias
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dispatch.run import cast, laid_out, resolved
-from stridescope.engine.layout import dense_strides_like
+from stridescope.engine.dispatch.run import cast, resolved
+from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops import views, views_dtype, views_select, views_split
-from stridescope.engine.tensor import Tensor, canonical, fresh
+from stridescope.engine.storage import Storage
+from stridescope.engine.tensor import Tensor, canonical, fresh, over
 
 
 Formula = Callable[..., Any]
@@ -59,10 +60,19 @@ define(
     method=False,
 )
 define("detach_copy(Tensor self) -> Tensor", doc="A copy without history.", run=_copy, method=False)
+
+
+def _narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    if length < 0 and self._array.ndim:
+        size = self._array.shape[wrap_dim(dim, self._array.ndim)]
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    return _copy(views_select.narrow.call(self.detach(), dim, start, length))
+
+
 define(
     "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
     doc="A copy of length elements of a dim, from start on.",
-    run=lambda self, dim, start, length: _copy(views_select.narrow.call(self.detach(), dim, start, length)),
+    run=lambda self, dim, start, length: _narrow_copy(self, dim, start, length),
     grads={
         "self": lambda grad, self_sym_sizes, dim, start, length: views_select.slice_backward.call(
             grad, self_sym_sizes, dim, start, (start % self_sym_sizes[dim] if start < 0 else start) + length, 1
@@ -74,11 +84,19 @@ define(
 # ---- scatters: a copy of self with src written where the view reads --------------------------------------------------
 
 
+def _same_layout(self: Tensor) -> Tensor:
+    """A copy that keeps strides and offset: of the whole storage, unless elements are read twice."""
+    if 0 in self._array.strides and self._array.size:
+        return _copy(self)
+    storage = self.storage_
+    copied = over(Storage(storage.raw.copy(), storage.device), self.layout_, self.dtype)
+    copied._conj, copied._neg = self._conj, self._neg
+    return copied
+
+
 def _scattered(op: Op) -> Any:
     def run(self: Tensor, src: Tensor, *args: Any) -> Tensor:
-        array = resolved(self)
-        copy = laid_out(array.copy(), dense_strides_like(array.shape, self.strides))
-        result = fresh(copy, self.dtype, self.device)
+        result = _same_layout(self)
         part = op.call(result, *args)
         if part._array.shape != src._array.shape:
             raise RuntimeError(
@@ -107,6 +125,12 @@ def _without(grad: Tensor, op: Op, scatter: Op, *args: Any) -> Tensor:
     return scatter.call(grad, part.new_zeros(part._array.shape), *args)  # type: ignore[no-any-return]
 
 
+def _only_part(grad: Tensor, *args: Any) -> Any:
+    """What PyTorch gives for ``as_strided_scatter``: the gradient of the part, the rest left as it was made."""
+    part = views_select.as_strided.call(grad, *args)
+    return as_strided_scatter.call(grad.new_zeros(grad._array.shape), part, *args)
+
+
 select_scatter = _define_scatter(
     "select_scatter",
     "int dim, SymInt index",
@@ -132,8 +156,6 @@ as_strided_scatter = _define_scatter(
     "as_strided_scatter",
     "SymInt[] size, SymInt[] stride, SymInt? storage_offset=None",
     views_select.as_strided,
-    lambda grad, size, stride, storage_offset: _without(
-        grad.contiguous(), views_select.as_strided, as_strided_scatter, size, stride, storage_offset
-    ),
+    lambda grad, size, stride, storage_offset: _only_part(grad.contiguous(), size, stride, storage_offset),
     lambda grad, size, stride, storage_offset: grad.contiguous().as_strided(size, stride, storage_offset),
 )

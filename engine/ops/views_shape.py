@@ -58,7 +58,7 @@ def _movedim(self: Tensor, source: Sequence[int], destination: Sequence[int]) ->
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
     if ndim == 0:
-        return self
+        return permute.call(self, ())  # type: ignore[no-any-return]
     order = [-1] * ndim
     for start, end in zip(starts, ends, strict=True):
         order[end] = start

@@ -211,8 +211,8 @@ def _split_dim(name: str, dim: int, least: int) -> None:
     def dim_of(self: Tensor) -> int:
         if self._array.ndim < least:
             raise RuntimeError(
-                f"torch.{name} requires a tensor with at least {least} dimension{'' if least == 1 else 's'}, but got a "
-                f"tensor with {self._array.ndim} dimensions!"
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
+                f"with {self._array.ndim} dimensions!"
             )
         return 0 if least == 1 and self._array.ndim == 1 else dim
 
