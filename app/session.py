@@ -59,6 +59,7 @@ class Session(QObject):
         self._path = ""
         self._watch = QTimer(self, interval=WATCH_MS)
         self._watch.timeout.connect(self._look)
+        self._watch.timeout.connect(self._receive)  # a worker that cannot answer a pause is found by the client
 
     # ---- what can be opened ------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from stridescope.engine.worker import protocol
 from stridescope.engine.worker.protocol import Command, Ended, Start
 
 GRACE = 0.4  # seconds that a stopped worker has before it is killed
+PATIENCE = 0.45  # seconds in which a worker answers a pause, be it that it is busy
 T = TypeVar("T")
 
 
@@ -37,7 +38,7 @@ class WorkerClient:
         self._inbox, self._waiting = protocol.Inbox(), deque[Any]()
         self._words: deque[bytes] = deque(maxlen=64)
         self._ended: Ended | None = None
-        self._stopping = False
+        self._stopping, self._answer_due = False, 0.0
         self._last: Any = None
         threading.Thread(target=self._listen, name="stridescope-last-words", daemon=True).start()
 
@@ -69,17 +70,33 @@ class WorkerClient:
             self._connection.sendall(protocol.pack(command))
         except OSError:
             return
-        if isinstance(command, protocol.Stop):
+        if isinstance(command, protocol.Pause):
+            self._answer_due = time.monotonic() + PATIENCE
+        elif isinstance(command, protocol.Stop):
             self._stopping = True
             threading.Thread(target=self._insist, name="stridescope-stop", daemon=True).start()
 
     def receive(self, timeout: float = 0.0) -> list[Any]:
         """Return the replies that came within a time; the last one ever is always :class:`Ended`."""
-        if not self._waiting and self._ended is None and select.select([self], [], [], timeout)[0]:
-            self._read()
+        self._gather(timeout)
         replies = list(self._waiting)
         self._waiting.clear()
         return replies
+
+    def _gather(self, timeout: float) -> None:
+        """Wait for replies; when a pause stays without any, say ourselves that the worker is busy.
+
+        A call of C code that keeps the interpreter's lock leaves the worker unable to say so.
+        """
+        if self._waiting or self._ended is not None:
+            return
+        if due := self._answer_due:
+            timeout = min(timeout, max(due - time.monotonic(), 0.0))
+        if select.select([self], [], [], timeout)[0]:
+            self._read()
+        elif due and time.monotonic() >= due:
+            self._answer_due = 0.0
+            self._waiting.append(protocol.Busy())
 
     def _read(self) -> None:
         try:
@@ -89,6 +106,8 @@ class WorkerClient:
         for reply in self._inbox.feed(piece):
             self._ended = reply if isinstance(reply, Ended) else self._ended
             self._last = reply
+            if not isinstance(reply, protocol.Running):
+                self._answer_due = 0.0
             self._waiting.append(reply)
         if not piece and self._ended is None:
             self._ended = Ended(self.process.wait(), self._why())
@@ -100,13 +119,12 @@ class WorkerClient:
             return "refused"
         return "stopped" if self._stopping else "killed"
 
-    def wait(self, kind: type[T], timeout: float = 30.0) -> T:
-        """Return the next reply of a kind, leaving out others; raises :class:`WorkerTimeout`."""
+    def wait(self, kind: type[T] | tuple[type[T], ...], timeout: float = 30.0) -> T:
+        """Return the next reply of a kind (or one of some kinds), leaving out others; raises :class:`WorkerTimeout`."""
         until = time.monotonic() + timeout
         passed: list[Any] = []
         while (left := until - time.monotonic()) > 0:
-            if not self._waiting and self._ended is None and select.select([self], [], [], left)[0]:
-                self._read()
+            self._gather(left)
             while self._waiting:
                 reply = self._waiting.popleft()
                 if isinstance(reply, kind):
@@ -114,7 +132,7 @@ class WorkerClient:
                 passed.append(reply)
             if self._ended is not None:
                 break
-        raise WorkerTimeout(f"no {kind.__name__} from the worker, only {passed}; its last words: {self.last_words}")
+        raise WorkerTimeout(f"no {kind} from the worker, only {passed}; its last words: {self.last_words}")
 
     @property
     def last_words(self) -> str:

@@ -170,7 +170,7 @@ class Stopped:
 class Busy:
     """A pause is wanted, but the script is inside something that cannot be interrupted; it stops right after."""
 
-    text: str
+    text: str = "the script is inside a call that cannot be interrupted; it stops right after it"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -130,7 +130,7 @@ class Stepper:
             return
         _nudge()
         if not self._stopped.wait(BUSY_AFTER) and self._pausing:
-            self._reply(Busy("the script is inside a call that cannot be interrupted; it stops right after it"))
+            self._reply(Busy())
 
     def _nudged(self, *_: object) -> None:
         if self._held and not self._stopped.is_set():

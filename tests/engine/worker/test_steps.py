@@ -14,6 +14,7 @@ from stridescope.engine.events import FrameEntered, LineReached, RecordingCut, S
 from stridescope.engine.worker.client import WorkerTimeout
 from stridescope.engine.worker.protocol import (
     Breakpoint,
+    Busy,
     Ended,
     Failed,
     Pause,
@@ -197,6 +198,18 @@ def test_pause_stops_an_endless_script(name: str, script: Writer, work: Starter)
     started.wait(Running)
     started.send(Pause())
     assert started.wait(Stopped, timeout=5).reason == "pause"
+
+
+@pytest.mark.parametrize("name", ["library", "numpy"])
+def test_a_pause_is_answered_even_from_a_call_that_cannot_be_interrupted(
+    name: str, script: Writer, work: Starter
+) -> None:
+    started = work(script(ENDLESS[name]), break_on_start=False)
+    settled(started)
+    asked = time.monotonic()
+    started.send(Pause())
+    started.wait((Busy, Stopped))
+    assert time.monotonic() - asked < 1.0
 
 
 def test_a_stopped_recording_says_so(calls: Any) -> None:
