@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 
@@ -17,6 +18,7 @@ from stridescope.engine.devices.memory_history import MemoryHistory
 from stridescope.engine.devices.simulated import SimulatedGPU
 from stridescope.engine.events import Journal, Wire
 from stridescope.engine.recording.allocator_state import AllocatorState
+from stridescope.engine.recording.writer import Writer
 
 MIB = 1 << 20
 LIVE = 400
@@ -41,7 +43,7 @@ def plan(calls: int) -> list[tuple[int, int]]:
 def live_through(steps: list[tuple[int, int]], prepare: Callable[[SimulatedGPU], object]) -> float:
     """Seconds for all calls."""
     gpu = SimulatedGPU(64 << 30)
-    prepare(gpu)
+    listener = prepare(gpu)
     malloc, free, held = gpu.allocator.malloc, gpu.allocator.free, []
     began = time.process_time()
     for size, which in steps:
@@ -50,16 +52,23 @@ def live_through(steps: list[tuple[int, int]], prepare: Callable[[SimulatedGPU],
         else:
             held[which], held[-1] = held[-1], held[which]
             free(held.pop())
-    return time.process_time() - began
+    if isinstance(listener, Writer):
+        listener.flush()
+    seconds = time.process_time() - began
+    if isinstance(listener, Writer):
+        listener.close()
+    return seconds
 
 
-def listen(hear: Callable[[Wire], object]) -> Callable[[SimulatedGPU], None]:
-    """Let the allocator tell its decisions to ``hear``."""
+def record_to(path: str) -> Callable[[SimulatedGPU], Writer]:
+    """Let the allocator's events go into a recording."""
 
-    def prepare(gpu: SimulatedGPU) -> None:
+    def prepare(gpu: SimulatedGPU) -> Writer:
         journal = Journal()
-        journal.emit = hear
         gpu.allocator.log.journal = journal
+        writer = Writer(path, {"script": "allocator.py"})
+        writer.attach(journal)
+        return writer
 
     return prepare
 
@@ -73,23 +82,36 @@ def keep_history(context: str | None) -> Callable[[SimulatedGPU], None]:
     return prepare
 
 
-def main() -> None:
-    """Print one line for each way of listening."""
-    calls = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    steps, events = plan(calls), list[Wire]()
-    ways: list[tuple[str, Callable[[SimulatedGPU], object]]] = [
-        ("nothing listens", lambda gpu: None),
-        ("events are recorded", listen(events.append)),
-        ("history without stacks", keep_history(None)),
-        ("history with stacks", keep_history("all")),
-    ]
-    for name, prepare in ways:
-        seconds = live_through(steps, prepare)
-        print(f"{name:24} {calls / seconds:12,.0f} calls/s")
+def fold(steps: list[tuple[int, int]]) -> tuple[int, float]:
+    """How many events the calls give, and the seconds to fold them into the recorded state."""
+    events = list[Wire]()
+
+    def prepare(gpu: SimulatedGPU) -> None:
+        gpu.allocator.log.journal = Journal()
+        gpu.allocator.log.journal.emit = events.append
+
+    live_through(steps, prepare)
     state, began = AllocatorState(), time.process_time()
     for step, wire in enumerate(events):
         state.apply(step, wire)
-    print(f"{'events folded':24} {len(events) / (time.process_time() - began):12,.0f} events/s of {len(events):,}")
+    return len(events), time.process_time() - began
+
+
+def main() -> None:
+    """Print one line for each way of listening."""
+    calls = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    steps = plan(calls)
+    with tempfile.TemporaryDirectory() as folder:
+        ways: list[tuple[str, Callable[[SimulatedGPU], object]]] = [
+            ("nothing listens", lambda gpu: None),
+            ("recorded into a file", record_to(f"{folder}/allocator.stride")),
+            ("history without stacks", keep_history(None)),
+            ("history with stacks", keep_history("all")),
+        ]
+        for name, prepare in ways:
+            print(f"{name:24} {calls / live_through(steps, prepare):12,.0f} calls/s", flush=True)
+    events, seconds = fold(steps[:100_000])
+    print(f"{'events folded':24} {events / seconds:12,.0f} events/s, {events / min(calls, 100_000):.1f} events a call")
 
 
 if __name__ == "__main__":
