@@ -7,7 +7,6 @@ active, the full path announces every stage: bind → keys → promote → view 
 
 from __future__ import annotations
 
-import functools
 import inspect
 import re
 from collections.abc import Callable, Collection
@@ -27,10 +26,11 @@ from stridescope.engine.autograd.history import (
 )
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import NO_EDGE, accumulator, meta_of, node_id, set_history
+from stridescope.engine.dispatch.recorded import full
 from stridescope.engine.dispatch.run import NUMBERS, Pointwise
 from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
 from stridescope.engine.dtype import FLOAT, dtype
-from stridescope.engine.events import GradFnSet, KeysChosen, OpBegan, OpEnded, OpFailed, journal
+from stridescope.engine.events import GradFnSet, journal
 from stridescope.engine.layout import Layout
 from stridescope.engine.tensor import Tensor, alias, bump_version, tensor_id
 
@@ -155,7 +155,9 @@ def build(op: Op) -> Callable[..., Any]:
     first_is_tensor = op.schema.arguments[0].is_tensor if op.schema.arguments else False
     if template is _KERNEL and isinstance(op.run, Pointwise) and op.run.ufunc is not None and first_is_tensor:
         template = _UNARY if op.run.operands(len(op.schema.arguments)) == 1 else _BINARY
-    core = _compiled(template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": _stage_of(op)})
+    core = _compiled(
+        template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": _stage_of(op)}
+    )
     call = _compiled(_TEMPLATE, op, {"core": core, "stage_full": full})
     call.__doc__ = op.doc
     call.core = core  # type: ignore[attr-defined]
@@ -417,84 +419,3 @@ def _track_views(op: Op, args: tuple[Any, ...], source: Tensor, made: tuple[Tens
             set_history(node, carriers)
             node.save_arguments(args)
             node.save_results(made)
-
-
-# ---- the full path -----------------------------------------------------------------------------------------------
-
-
-class Interceptors:
-    """What stands before the engine while a mode is active: autocast, function modes, inference mode.
-
-    Each is called as ``interceptor(op, call, *args)`` and calls ``call(*args)`` or does something else instead. The
-    first in the list is outermost. Whoever adds one calls ``journal.require_full(+1)``, and ``(-1)`` when it goes.
-    """
-
-    before: list[Callable[..., Any]] = []
-
-
-def full(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Run a call with everything announced."""
-    for interceptor in reversed(Interceptors.before):
-        core = functools.partial(interceptor, op, core)
-    return recorded(op, core, args)
-
-
-def recorded(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Run a call between OpBegan and OpEnded (or OpFailed)."""
-    emit = journal.emit
-    if emit is None:
-        return _run_core(op, core, args)
-    inputs: list[int] = []
-    plain = tuple(_plain(value, inputs) for value in args)
-    emit((OpBegan.code, op.name, tuple(inputs), plain, *journal.where()))
-    if op.composite is None:
-        emit((KeysChosen.code, keys(args)))
-    try:
-        out = _run_core(op, core, args)
-    except Exception as error:
-        emit((OpFailed.code, op.name, str(error)))
-        raise
-    emit((OpEnded.code, op.name, _ids(out)))
-    return out
-
-
-def _run_core(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Run the op; in inference mode what it makes are inference tensors."""
-    out = core(*args)
-    if grad_mode.inference and op.run is not None and not op.schema.writes:
-        for made in out if isinstance(out, (tuple, list)) else (out,):
-            if isinstance(made, Tensor) and made._base_tensor is None:
-                mark_inference(made)
-    return out
-
-
-def _ids(out: Any) -> tuple[int, ...]:
-    if isinstance(out, Tensor):
-        return (tensor_id(out),)
-    if isinstance(out, (tuple, list)):
-        return tuple(tensor_id(t) for t in out if isinstance(t, Tensor))
-    return ()
-
-
-def _plain(value: Any, inputs: list[int]) -> Any:
-    """An argument as events keep it: tensors as ``%id``, numbers and words as they are, the rest as text."""
-    if isinstance(value, Tensor):
-        inputs.append(tensor_id(value))
-        return f"%{value._id}"
-    if value is None or value.__class__ in (bool, int, float, str):
-        return value
-    if isinstance(value, (tuple, list)):
-        return tuple(_plain(item, inputs) for item in value[:64])
-    return str(value)
-
-
-def keys(args: tuple[Any, ...]) -> tuple[str, ...]:
-    """The dispatch keys that this call passes, outermost first."""
-    tensors = [t for t in args if isinstance(t, Tensor)]
-    cuda = any(t.device.type == "cuda" for t in tensors)
-    backend = "CUDA" if cuda else "CPU"
-    if not tensors:
-        return ("BackendSelect", backend)
-    if grad_mode.inference or all(t._inference for t in tensors):
-        return (backend,)
-    return (f"Autograd{backend}", "ADInplaceOrView", backend)

@@ -25,7 +25,7 @@ RESIZED = (
 )
 # Ops that insist on the result's own dtype, and ops that may not write over what they read.
 SAME_DTYPE = frozenset(("amax", "amin"))
-APART = frozenset(("gather", "scatter", "take", "masked_select", "index_select", "index_copy", "scatter_add"))
+APART = frozenset(("kthvalue", "topk", "gather", "scatter", "take", "masked_select", "index_select", "index_copy", "scatter_add"))
 
 
 def write_out(op: Op, values: list[Any], out: Any) -> Any:
@@ -95,6 +95,12 @@ def resized(target: Tensor, result: Tensor) -> None:
     shape = result._array.shape
     if target._array.size:
         warn(internal(RESIZED.format(list(target._array.shape), list(shape)), "aten/src/ATen/native/Resize.cpp:30"))
+    reshaped(target, result)
+
+
+def reshaped(target: Tensor, result: Tensor) -> None:
+    """Give ``target`` the result's shape, and more memory where it needs it."""
+    shape = result._array.shape
     storage, item = target.storage_, target.dtype.itemsize
     offset = target.offset
     strides = dense_strides_like(shape, result.strides) if result._array.size else contiguous_strides(shape)

@@ -202,7 +202,9 @@ class Signature:
     def __init__(self, op: Op, method: bool) -> None:
         self.op, self.method = op, method
         self.arguments = op.schema.arguments
-        self.names = tuple(("input" if a.name == "self" and not method else a.name) for a in self.arguments)
+        self.names = tuple(
+            ("input" if a.name == "self" and a.is_tensor and not method else a.name) for a in self.arguments
+        )
         self.positional = [a for a in self.arguments if not a.keyword_only]
         self.numbers_fit = op.name in NUMBERS_AS_TENSORS
         first = 1 if self.arguments and self.arguments[0].name == "self" else 0

@@ -41,10 +41,10 @@ def _diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         _check_ends(self, end, wrapped)
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return self.new_zeros(self.shape).copy_(self)
     parts = [part for part in (prepend, self, append) if part is not None]
     result = concatenated(parts, wrapped) if len(parts) > 1 else self
-    if n == 0:
-        return result.clone()
     n = min(n, result.shape[wrapped])
     for _ in range(n):
         result = _step(result, wrapped) if result.shape[wrapped] else result.narrow(wrapped, 0, 0)
@@ -155,11 +155,11 @@ def _with_edges(self: Tensor, middle: Tensor, gaps: Tensor, dim: int, edge_order
         start, end = (at(1) - at(0)) / first_gap, (at(size - 1) - at(size - 2)) / last_gap
     else:
         p, q = first_gap, gaps.narrow(dim, 1, 1)
-        start = -(2.0 * p + q) / (p * (p + q)) * at(0) + (p + q) / (p * q) * at(1) - p / (q * (p + q)) * at(2)
+        start = -(2.0 * p + q) / (p * (p + q)) * at(0) + (p + q) / (p * q) * at(1) + -p / (q * (p + q)) * at(2)
         p, q = gaps.narrow(dim, last - 1, 1), last_gap
         end = (
             q / (p * (p + q)) * at(size - 3)
-            - (q + p) / (p * q) * at(size - 2)
+            + -(q + p) / (p * q) * at(size - 2)
             + (2.0 * q + p) / (q * (p + q)) * at(size - 1)
         )
     return concatenated([start, middle, end], dim)
@@ -176,8 +176,8 @@ def _even(self: Tensor, spacing: Any, dim: int, edge_order: int) -> Tensor:
     if edge_order == 1:
         start, end = at(1) - at(0), at(size - 1) - at(size - 2)
     else:
-        start = at(1) * 2 - (at(0) * 1.5 + at(2) * 0.5)
-        end = at(size - 1) * 1.5 + at(size - 3) * 0.5 - at(size - 2) * 2
+        start = at(0) * -1.5 + at(1) * 2 + at(2) * -0.5
+        end = at(size - 3) * 0.5 + at(size - 2) * -2 + at(size - 1) * 1.5
     parts = [div_scalar.call(part, spacing) for part in (start, middle, end)]
     return concatenated(parts, dim)
 
@@ -207,7 +207,7 @@ def _check(self: Tensor, spacing: Any, dim: Any, dims: Sequence[int], edge_order
             raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
 
 
-def gradient(self: Tensor, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> list[Tensor]:
+def gradient(self: Tensor, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The slopes along each dim; ``spacing`` is a distance, a list of them, or of tensors of sample points."""
     dims = _dims_of(self, dim)
     _check(self, spacing, dim, dims, edge_order)
@@ -218,7 +218,7 @@ def gradient(self: Tensor, spacing: Any = None, dim: Any = None, edge_order: int
             results.append(_uneven(self, own, one, edge_order))
         else:
             results.append(_even(self, own, one, edge_order))
-    return results
+    return tuple(results)
 
 
 _GRADIENT_FORMS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.dispatch.elementwise import elementwise
+from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import Pointwise, pointwise
 from stridescope.engine.dtype import BOOL, INTEGER, dtype
@@ -284,6 +284,8 @@ def _lerp(a: Any, b: Any, weight: Any) -> Any:
 def _lerp_scalar(self: Tensor, end: Tensor, weight: Any) -> Tensor:
     if self.dtype is not end.dtype:
         raise RuntimeError(f"expected dtype {_plain(self)} for `end` but got dtype {_plain(end)}")
+    if self.dtype.category <= INTEGER:
+        raise not_implemented("lerp_kernel_scalar", self.dtype)
     return _lerp_kernel(self, end, weight)
 
 

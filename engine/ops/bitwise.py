@@ -15,8 +15,8 @@ def _logic(name: str, function: Callable[..., Any], words: str) -> None:
     run = elementwise(function, f"{name}_cpu", "bi")
     for overload, arguments, inplace in (
         ("Tensor", "Tensor self, Tensor other", True),
-        ("Scalar", "Tensor self, Scalar other", True),
         ("Scalar_Tensor", "Scalar self, Tensor other", False),
+        ("Scalar", "Tensor self, Scalar other", True),
     ):
         define(
             f"{name}.{overload}({arguments}) -> Tensor",
@@ -61,8 +61,8 @@ def _shift(name: str, function: Callable[..., Any], label: str, words: str) -> N
     run = elementwise(function, label, "i")
     for overload, arguments, inplace in (
         ("Tensor", "Tensor self, Tensor other", True),
-        ("Tensor_Scalar", "Tensor self, Scalar other", True),
         ("Scalar_Tensor", "Scalar self, Tensor other", False),
+        ("Tensor_Scalar", "Tensor self, Scalar other", True),
     ):
         define(
             f"{name}.{overload}({arguments}) -> Tensor",

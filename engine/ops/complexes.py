@@ -11,7 +11,7 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, laid_out, one_device, output_strides, resolved
 from stridescope.engine.dtype import FLOAT, default_float, dtype, float16, float32, float64, scalar_name
 from stridescope.engine.layout import Layout, broadcast_shapes
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.tensor import Tensor, dense, fresh
 
 # ---- the parts as views ------------------------------------------------------------------------------------------
 
@@ -263,6 +263,8 @@ def _angle(self: Tensor) -> Tensor:
         turned = np.where(np.less(array, 0), kind.np.type(np.pi), kind.np.type(0))
         result = np.where(np.isnan(array), array, turned) if self.dtype.category >= FLOAT else turned
     result = cast(np.asarray(result), kind)
+    if self.dtype.is_complex:
+        return fresh(dense(result), kind, self.device)
     return fresh(laid_out(result, output_strides(array.shape, [array])), kind, self.device)
 
 

@@ -161,7 +161,8 @@ def _logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> 
     if not grad._array.ndim or not grad._array.size:
         return grad
     if grad.dtype.is_complex:
-        return (grad * (-conj(result)).exp()).flip(dim).cumsum(dim).flip(dim) * conj(self.exp())  # type: ignore[no-any-return]
+        sums = (grad.conj().log() - result).flip(dim).logcumsumexp(dim).flip(dim)
+        return (sums + self).exp().conj()  # type: ignore[no-any-return]
     low = float("-inf")
     positive = grad.masked_fill(grad <= 0, 0).log()
     negative = (-grad.masked_fill(grad >= 0, 0)).log()

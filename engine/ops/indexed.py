@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, laid_out, resolved
 from stridescope.engine.dtype import INTEGER, bool_, int32, int64, scalar_name
@@ -16,6 +17,7 @@ from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.ops.scatter import at_least_1d, reduce_into, scatter_reduce_grads
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.warn import internal, warn_once
 
 
 def _rows(array: Array, dim: int) -> Array:
@@ -104,7 +106,11 @@ def _index_reduce(
 ) -> Tensor:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    warn_once(internal("index_reduce() is in beta and the API may change at any time.",
+                       "aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523"))  # fmt: skip
     dim, where = _along("index_reduce", self, dim, index, source)
+    if self.dtype.is_complex and reduce in ("amax", "amin"):
+        raise not_implemented("index_func_", self.dtype)
     result = _copy_of(self)
     if where.size:
         reduce_into(_rows(result, dim), where, _rows(resolved(source), dim), reduce, include_self)

@@ -158,6 +158,8 @@ def _check_lstsq(self: Tensor, b: Tensor, driver: str | None) -> bool:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
     if b._array.ndim < 1:
         raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
+    if self.dtype.category < FLOAT:
+        raise RuntimeError("This function doesn't handle types other than float and double")
     if self.dtype is not b.dtype:
         raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
                            f"{scalar_name(self.dtype)} and other's dtype {scalar_name(b.dtype)}")  # fmt: skip
@@ -195,10 +197,19 @@ def _lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> 
     rest = np.zeros((0,), real.np)
     if m > n and driver != "gelsy" and bool((ranks == n).all()):
         rest = np.sum(np.abs(A @ x - B) ** 2, -2)
-    solution = wrapped(x[..., 0], self.dtype, self) if vector else column_major(x, self.dtype, self)
+    solution = wrapped(x[..., 0], self.dtype, self) if vector else _within(x, m, self)
     kept = wrapped(ranks if driver != "gels" else np.zeros((0,), np.int64), int64, self)
     singular = values if driver in ("gelsd", "gelss") else np.zeros((0,), real.np)
     return solution, wrapped(rest, real, self), kept, wrapped(singular, real, self)
+
+
+def _within(x: Any, rows: int, self: Tensor) -> Tensor:
+    """The solution as the upper part of the right-hand side's memory, where LAPACK leaves it."""
+    n, k = x.shape[-2:]
+    if n >= rows:
+        return column_major(x, self.dtype, self)
+    whole = np.concatenate([x, np.zeros((*x.shape[:-2], rows - n, k), x.dtype)], -2)
+    return column_major(whole, self.dtype, self).narrow(-2, 0, n).detach()  # type: ignore[no-any-return]
 
 
 def _lstsq_grads(grads: Any, self: Tensor, b: Tensor, solution: Tensor, needs: Any) -> tuple[Any, Any]:

@@ -46,16 +46,23 @@ def _check_matrix_norm(A: Tensor, order: Any, dim: Sequence[int], kind: dtype | 
     return dims
 
 
+def _order(ndim: int, dims: tuple[int, ...]) -> list[int]:
+    """The order of dims with these last."""
+    return [d for d in range(ndim) if d not in dims] + list(dims)
+
+
 def _through_svd(A: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     """The singular values of the matrices in these dims, along the last dim."""
-    return singular_values(A.movedim(dims, (-2, -1)))
+    return singular_values(A.permute(_order(A._array.ndim, dims)))
 
 
 def _back(result: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    if keepdim:
-        for dim in sorted(dims):
-            result = result.unsqueeze(dim)
-    return result
+    """Dims of size 1 where the matrices were."""
+    if not keepdim:
+        return result
+    order = _order(result._array.ndim + 2, dims)
+    back = [order.index(d) for d in range(len(order))]
+    return result.unsqueeze(-1).unsqueeze(-1).permute(back)  # type: ignore[no-any-return]
 
 
 def matrix_norm(A: Tensor, order: Any, dim: Sequence[int], keepdim: bool, kind: dtype | None) -> Tensor:
@@ -176,9 +183,10 @@ linalg(
 def _matrix_power(self: Tensor, n: int) -> Tensor:
     check_square("linalg.matrix_power", self)
     if n == 0:
-        return eye_like(self).expand(self.shape).clone()  # type: ignore[no-any-return]
+        return self.clone().copy_(eye_like(self))  # type: ignore[no-any-return]
     if n < 0:
-        return _matrix_power(inv_ex.call(self, True)[0], -n)
+        inverse: Tensor = inv_ex.call(self, True)[0]
+        return inverse if n == -1 else _matrix_power(inverse, -n)
     if n == 1:
         return self.clone()  # type: ignore[no-any-return]
     if n == 2:

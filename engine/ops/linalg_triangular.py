@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import scalar_name
+from stridescope.engine.dtype import FLOAT, scalar_name
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.linalg_common import (
     LinAlgError,
@@ -186,11 +187,8 @@ def _cholesky_ex(self: Tensor, upper: bool, check_errors: bool) -> tuple[Tensor,
 
 def _cholesky_grad(grad: Tensor, upper: bool, L: Tensor) -> Tensor:
     lower, slope = (L.mH, grad.mH) if upper else (L, grad)
-    outer = lower.mH @ slope
-    diagonal = outer.diagonal(0, -2, -1)
-    diagonal = diagonal.real if diagonal.dtype.is_complex else diagonal
-    below = outer.tril(-1)
-    middle = 0.5 * (below + below.mH + diagonal.diag_embed())
+    outer = (lower.mH @ slope).tril()
+    middle = 0.5 * (outer + outer.tril(-1).mH)
     half = solve_triangular.call(lower.mH, middle, True, True, False)
     return solve_triangular.call(lower, half, False, False, False)  # type: ignore[no-any-return]
 
@@ -220,7 +218,8 @@ def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
         )
     )
     check_square("cholesky", self)
-    check_float("cholesky", self)
+    if self.dtype.category < FLOAT:
+        raise not_implemented("cholesky_cpu", self.dtype)
     factors, info = _factors(resolved(self), upper)
     check_positive("cholesky", info)
     return column_major(factors, self.dtype, self)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
-from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import kernel
+from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.overlap import refuse_overlap
+from stridescope.engine.dispatch.promote import result_type
+from stridescope.engine.dispatch.run import cast, kernel, resolved, store
 from stridescope.engine.dtype import BOOL, scalar_name
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.arithmetic import conj, scaled
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, dense, fresh
 
 
 def product(a: Any, b: Any) -> Any:
@@ -276,7 +279,6 @@ addmm = define(
         "mat2": lambda grad, mat1, alpha: scaled(conj(mat1).t().mm(grad), conj(alpha)),
     },
     samples=[((3, 5), (3, 4), (4, 5)), ((5,), (3, 4), (4, 5))],
-    inplace=True,
 )
 baddbmm = define(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
@@ -288,9 +290,8 @@ baddbmm = define(
         "batch2": lambda grad, batch1, alpha: scaled(conj(batch1.transpose(1, 2)).bmm(grad), conj(alpha)),
     },
     samples=[((2, 3, 5), (2, 3, 4), (2, 4, 5))],
-    inplace=True,
 )
-define(
+addbmm = define(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     doc="The sum of batched matrix products, times alpha, added to self times beta.",
     run=_blend("addbmm", lambda a, b: np.add.reduce(np.matmul(a, b), 0), _check_addbmm),
@@ -304,7 +305,6 @@ define(
         ),
     },
     samples=[((3, 5), (2, 3, 4), (2, 4, 5))],
-    inplace=True,
 )
 
 
@@ -322,7 +322,6 @@ addmv = define(
         "vec": lambda grad, mat, alpha: scaled(conj(mat).t().mv(grad), conj(alpha)),
     },
     samples=[((3,), (3, 4), (4,))],
-    inplace=True,
 )
 
 
@@ -337,18 +336,20 @@ def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Te
             raise RuntimeError(f"Boolean {word} only supported for Boolean results.")
         if isinstance(factor, float) and self.dtype.category <= 1:
             raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
-    outer = vec1.detach().view(-1, 1) * vec2.detach()
-    if alpha != 1:
-        outer = outer * alpha
-    return outer if beta == 0 else _summed(self.detach(), outer, beta)
+    kind = result_type(self, vec1, vec2)
+    outer = np.multiply.outer(cast(resolved(vec1), kind), cast(resolved(vec2), kind))
+    summand = cast(resolved(self), kind)
+    if kind.category == BOOL:
+        array = np.logical_and(outer, bool(alpha))
+        array = np.logical_or(array, np.logical_and(summand, bool(beta)))
+    else:
+        array = outer if alpha == 1 else outer * kind.np.type(alpha)
+        if beta != 0:
+            array = array + (summand if beta == 1 else summand * kind.np.type(beta))
+    return fresh(dense(array.astype(kind.np, copy=False)), kind, self.device)
 
 
-def _summed(summand: Tensor, result: Tensor, beta: Any) -> Tensor:
-    total: Tensor = result + (summand if beta == 1 else summand * beta)
-    return total
-
-
-define(
+addr = define(
     "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     doc="An outer product, times alpha, added to self times beta.",
     run=_addr,
@@ -358,8 +359,45 @@ define(
         "vec2": lambda grad, vec1, alpha: scaled(grad.t().mv(conj(vec1)), conj(alpha)),
     },
     samples=[((3, 4), (3,), (4,))],
-    inplace=True,
 )
+
+# ---- the same in place -------------------------------------------------------------------------------------------
+
+
+def _misfit(name: str, target: Tensor, shape: Sequence[int]) -> str:
+    if name == "addr":
+        return f"2D tensor expected, got {target._array.ndim}D tensor for input"
+    return (
+        f"Bad in-place call: input tensor size {list(target.shape)} and output tensor size {list(shape)} should match"
+    )
+
+
+def _written(op: Op, target: Tensor, *args: Any) -> Tensor:
+    """Write the result over the summand; only ``addbmm_`` lets a smaller summand grow."""
+    result = op.run(target, *args)  # type: ignore[misc]
+    if result._array.shape != target._array.shape:
+        if op.name != "addbmm":
+            raise RuntimeError(_misfit(op.name, target, result._array.shape))
+        from stridescope.engine.dispatch.out import reshaped
+
+        reshaped(target, result)
+    refuse_overlap(target, args)
+    store(target, result)
+    return target
+
+
+for _op in (addmm, baddbmm, addbmm, addmv, addr):
+    _text = _op.schema.text.replace(_op.name, f"{_op.name}_", 1).replace("Tensor self", "Tensor(a!) self", 1)
+    define(
+        f"{_text.rpartition('->')[0]}-> Tensor(a!)",
+        doc=f"{_op.doc} Written in place.",
+        run=functools.partial(_written, _op),
+        node=_op.derivative.name if _op.derivative else None,
+        grads={
+            ",".join(formula.inputs): formula.function for formula in _op.derivative.formulas
+        } if _op.derivative else None,
+        function=_op.name == "addmv",
+    )  # fmt: skip
 
 # ---- matmul ------------------------------------------------------------------------------------------------------
 

@@ -255,6 +255,11 @@ define(
 
 def _cdist_run(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor:
     a, b = resolved(x1), resolved(x2)
+    for name, tensor in (("X1", x1), ("X2", x2)):
+        if tensor.dtype.category != FLOAT:
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {name} got: {scalar_name(tensor.dtype)}"
+            )
     for name, array in (("X1", a), ("X2", b)):
         if array.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {array.ndim}D")
@@ -288,19 +293,18 @@ cdist_forward = define(
 )
 
 
-def _cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Tensor:
-    return cdist_forward.call(x1, x2, p, compute_mode)  # type: ignore[no-any-return]
+MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
 
 
-define(
-    "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor",
-    doc="The p-norm distance of each pair of rows of two batches.",
-    composite=_cdist,
-    samples=[((3, 4), (2, 4))],
-    method=False,
-)
+def cdist(
+    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
+    """``torch.cdist``: the p-norm distance of each pair of rows of two batches."""
+    if compute_mode not in MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return cdist_forward.call(x1, x2, p, MODES[compute_mode])  # type: ignore[no-any-return]
 
-FUNCTIONS: dict[str, Any] = {"norm": norm}
+FUNCTIONS: dict[str, Any] = {"norm": norm, "cdist": cdist}
 METHODS: dict[str, Any] = {
     "norm": lambda self, p="fro", dim=None, keepdim=False, dtype=None: norm(self, p, dim, keepdim, dtype=dtype)
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.layout import wrap_dims
-from stridescope.engine.ops.matmul import bmm, mm
+from stridescope.engine.ops.matmul import bmm, dot, mm
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.warn import warn
 
@@ -42,8 +42,10 @@ def _tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other
     kept_a = [d for d in range(a._array.ndim) if d not in out_a]
     kept_b = [d for d in range(b._array.ndim) if d not in out_b]
     rows, columns = math.prod(a.shape[d] for d in kept_a), math.prod(b.shape[d] for d in kept_b)
-    left = a.permute((*kept_a, *out_a)).reshape((rows, size))
-    right = b.permute((*out_b, *kept_b)).reshape((size, columns))
+    left, right = a.permute((*kept_a, *out_a)), b.permute((*out_b, *kept_b))
+    if not kept_a and not kept_b:
+        return dot.call(left.flatten(), right.flatten()).reshape(())  # type: ignore[no-any-return]
+    left, right = left.reshape((rows, size)), right.reshape((size, columns))
     shape = [a.shape[d] for d in kept_a] + [b.shape[d] for d in kept_b]
     return mm.call(left, right).reshape(shape)  # type: ignore[no-any-return]
 

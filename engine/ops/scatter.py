@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import int32, int64, scalar_name
@@ -238,6 +239,8 @@ def check_reduce(reduce: str) -> None:
 
 def _scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     check_reduce(reduce)
+    if self.dtype.is_complex and reduce in ("amax", "amin"):
+        raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
     return _scattered(
         "scatter", self, dim, index, src,
         lambda target, place, values: reduce_into(target, place, values, reduce, include_self),

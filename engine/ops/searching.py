@@ -15,7 +15,7 @@ from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.extremes import comparable
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, fresh
 
 Parts = tuple[Tensor, Tensor, Tensor]
 
@@ -50,7 +50,7 @@ def _unique_dim(self: Tensor, dim: int, sorted: bool, return_inverse: bool, retu
     array = resolved(self)
     dim = wrap_dim(dim, array.ndim)
     _check_slices(array, dim)
-    rows = comparable(np.moveaxis(array, dim, 0)).reshape(array.shape[dim] if array.ndim else 1, -1)
+    rows = comparable(_slices(array, dim))
     order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(rows.shape[0])
     return _runs(self, array, rows[order], order, dim)
 
@@ -65,6 +65,14 @@ def _check_slices(array: Array, dim: int) -> None:
         )
 
 
+def _slices(array: Array, dim: int) -> Array:
+    """The slices along a dim as rows."""
+    if not array.ndim:
+        return array.reshape(1, 1)
+    count = array.shape[dim]
+    return np.moveaxis(array, dim, 0).reshape(count, array.size // count if count else 0)
+
+
 def _runs(self: Tensor, array: Array, rows: Array, order: Array, dim: int) -> Parts:
     """The first slice of each run of equal ones, with each slice's run and the lengths of the runs."""
     count = rows.shape[0]
@@ -75,9 +83,9 @@ def _runs(self: Tensor, array: Array, rows: Array, order: Array, dim: int) -> Pa
     inverse = np.empty(count, np.int64)
     inverse[order] = np.cumsum(new) - 1
     lengths = np.diff(np.append(starts, count))
-    values = np.take(array, order[starts], dim) if array.ndim else array.copy()
+    values = np.moveaxis(np.moveaxis(array, dim, 0)[order[starts]], 0, dim) if array.ndim else array.copy()
     return (
-        wrapped(values, self.dtype, self),
+        fresh(values, self.dtype, self.device),
         wrapped(inverse, int64, self),
         wrapped(_whole(lengths), int64, self),
     )
@@ -92,7 +100,7 @@ def _consecutive(self: Tensor, return_inverse: bool, return_counts: bool, dim: i
         return values, shaped if return_inverse else wrapped(np.empty(0, np.int64), int64, self), counts
     dim = wrap_dim(dim, array.ndim)
     _check_slices(array, dim)
-    rows = np.moveaxis(array, dim, 0).reshape(array.shape[dim], -1)
+    rows = _slices(array, dim)
     return _runs(self, array, rows, np.arange(rows.shape[0]), dim)
 
 
@@ -202,6 +210,8 @@ def _searchsorted(
     which = _side(right, side)
     _check_search(sequence, values, sorter)
     kind = result_type(sequence, values)
+    if kind.is_complex:
+        raise not_implemented("searchsorted_out_cpu", kind)
     edges = resolved(sequence)
     if sorter is not None:
         edges = np.take_along_axis(edges, sorter._array, -1)

@@ -18,6 +18,7 @@ from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
 
+SMALL = selection.SMALL
 LONGEST = 4096  # rows longer than this keep the stable order of equal elements
 
 
@@ -251,7 +252,12 @@ def _mode(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
 
 def _most_common(row: Array) -> Array:
     """The index of the last of the most common elements, the smallest such value where several are as common."""
-    order = np.argsort(row, kind="stable")
+    if SMALL < row.size <= LONGEST:  # beyond that length PyTorch's sort mixes equal elements up
+        positions, values = list(range(row.size)), row.tolist()
+        selection.sort(positions, row.size, lambda a, b: values[a] < values[b])
+        order = np.array(positions)
+    else:
+        order = np.argsort(row, kind="stable")
     values = row[order]
     ends = np.flatnonzero(np.append(values[1:] != values[:-1], True))
     lengths = np.diff(ends, prepend=-1)

@@ -53,7 +53,13 @@ def _one(
 
 # ---- gamma -------------------------------------------------------------------------------------------------------
 
-_one("lgamma", scipy_function("gammaln"), "The logarithm of the size of the gamma function.",
+def _lgamma(a: Any) -> Any:
+    from scipy import special
+
+    return np.where(np.isinf(a), a.dtype.type(np.inf), special.gammaln(a))
+
+
+_one("lgamma", _lgamma, "The logarithm of the size of the gamma function.",
      lambda grad, self: grad * self.digamma(), label="lgamma_vml_cpu")  # fmt: skip
 
 

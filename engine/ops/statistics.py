@@ -11,7 +11,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, resolved
-from stridescope.engine.dtype import FLOAT, INTEGER, default_float, float32, float64, int64
+from stridescope.engine.dtype import FLOAT, INTEGER, default_float, float32, float64, int64, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.reduce import wrapped
@@ -147,15 +147,17 @@ define(
 )
 
 
-def _bounds(values: Array, low: Any, high: Any, name: str) -> tuple[float, float]:
-    """The range of a histogram: that of the values when none is given."""
+def _bounds(values: Array, low: Any, high: Any, name: str, margin: float) -> tuple[float, float]:
+    """The range of a histogram: that of the values when none is given, widened by ``margin`` when it is a point."""
     low, high = float(low), float(high)
     if low == high and values.size:
         low, high = float(values.min()), float(values.max())
+    elif low == high and margin < 1:
+        return 0.0, 1.0
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
     if low == high:
-        low, high = low - 1, high + 1
+        low, high = low - margin, high + margin
     if low > high:
         raise RuntimeError(f"{name}: max must be larger than min")
     return low, high
@@ -167,7 +169,7 @@ def _histc(self: Tensor, bins: int, min: Any, max: Any) -> Tensor:
     if self.dtype.category != FLOAT:
         raise not_implemented("histogram_cpu", self.dtype)
     values = resolved(self).reshape(-1)
-    low, high = _bounds(values, min, max, "torch.histc")
+    low, high = _bounds(values, min, max, "torch.histc", 1.0)
     counts = _counted(values.astype(np.float64), np.linspace(low, high, bins + 1), None)
     return fresh(cast(counts, self.dtype), self.dtype, self.device)
 
@@ -218,7 +220,7 @@ def _histogram_count(
 ) -> tuple[Tensor, Tensor]:
     _check_histogram(self, weight)
     low, high = range if range is not None else (0.0, 0.0)
-    low, high = _bounds(resolved(self).reshape(-1), low, high, "torch.histogram()")
+    low, high = _bounds(resolved(self).reshape(-1), low, high, "torch.histogram()", 0.5)
     return _histogram(self, np.linspace(low, high, bins + 1).astype(self.dtype.np), weight, density)
 
 
@@ -250,7 +252,7 @@ def _edges_of(self: Tensor, bins: Any, range: Sequence[float] | None) -> list[Ar
     edges = []
     for k, count in enumerate(counts):
         low, high = (range[2 * k], range[2 * k + 1]) if range is not None else (0.0, 0.0)
-        low, high = _bounds(columns[:, k], low, high, "torch.histogramdd()")
+        low, high = _bounds(columns[:, k], low, high, "torch.histogramdd()", 0.5)
         edges.append(np.linspace(low, high, count + 1).astype(self.dtype.np))
     return edges
 
@@ -291,9 +293,13 @@ def _check_weights(name: str, weights: Tensor | None, count: int, whole: bool) -
         )
     if (weights.dtype.category == INTEGER) is not whole:
         kind = "integral" if whole else "floating point"
-        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {weights.dtype} dtype")
+        got = scalar_name(weights.dtype)
+        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with {got} dtype")
     if weights._array.size != count:
-        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are observations in the input")
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got "
+            f"{weights._array.size} != {count}"
+        )
     if weights._array.size and weights._array.min() < 0:
         raise RuntimeError(f"cov(): {name} cannot be negative")
 

@@ -81,10 +81,10 @@ def _linalg_cross(self: Tensor, other: Tensor, dim: int) -> Tensor:
     a, b = self._array.ndim, other._array.ndim
     if a != b:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    dim = wrap_dim(dim, a)
+    given, dim = dim, wrap_dim(dim, a)
     if self.shape[dim] != 3 or other.shape[dim] != 3:
         raise RuntimeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got {self.shape[dim]} and {other.shape[dim]}"
+            f"linalg.cross: inputs dimension {given} must have length 3. Got {self.shape[dim]} and {other.shape[dim]}"
         )
     shape = broadcast_shapes(self.shape, other.shape)
     kind = result_type(self, other)

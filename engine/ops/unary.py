@@ -10,10 +10,22 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.run import into
 from stridescope.engine.ops.arithmetic import conj, mul_scalar
 from stridescope.engine.tensor import Tensor
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
+
+
+# In place these have no derivative in PyTorch.
+NO_INPLACE_GRADIENT = ("acosh", "asinh", "atanh")
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def formula(grad: Tensor) -> Tensor:
+        raise RuntimeError(f"the derivative for 'inplace version of {name}' is not implemented.")
+
+    return formula
 
 
 def float_function(
@@ -28,14 +40,25 @@ def float_function(
     samples: tuple[Any, ...] = (((3, 4),),),
 ) -> Op:
     """Declare a function of one tensor that computes in floating point, with its in-place form."""
-    return define(
+    run = elementwise(function, label or f"{name}_vml_cpu", takes, refuse, to_float=True)
+    one_sided = name in NO_INPLACE_GRADIENT
+    op = define(
         f"{name}(Tensor self) -> Tensor",
         doc=doc,
-        run=elementwise(function, label or f"{name}_vml_cpu", takes, refuse, to_float=True),
+        run=run,
         grads={"self": grad} if grad else None,
         samples=samples,
-        inplace=True,
+        inplace=not one_sided,
     )
+    if one_sided:
+        define(
+            f"{name}_(Tensor(a!) self) -> Tensor(a!)",
+            doc=f"{doc} Written in place.",
+            run=into(run),
+            node=f"{name.capitalize()}Backward1",
+            grads={"self": _refused(name)},
+        )
+    return op
 
 
 def _one(a: Any) -> Any:
@@ -83,6 +106,12 @@ def _erfinv(a: Any) -> Any:
     return special.erfinv(a)
 
 
+def _acosh_grad(grad: Tensor, self: Tensor) -> Tensor:
+    if self.dtype.is_complex:
+        return grad * conj((self + 1).rsqrt() * (self - 1).rsqrt())  # type: ignore[no-any-return]
+    return grad * (self * self - 1).rsqrt()  # type: ignore[no-any-return]
+
+
 _TABLE: tuple[tuple[Any, ...], ...] = (
     ("exp", np.exp, "e to the power of each element.", lambda grad, result: grad * conj(result)),
     ("exp2", np.exp2, "2 to the power of each element.", lambda grad, result: grad * conj(result) * LN2),
@@ -107,8 +136,7 @@ _TABLE: tuple[tuple[Any, ...], ...] = (
     ("tanh", np.tanh, "Squeezes each element into (-1, 1).", lambda grad, result: grad * conj(1 - result * result)),
     ("asinh", np.arcsinh, "The inverse of the hyperbolic sine.",
      lambda grad, self: grad * conj((self.pow(2) + 1).rsqrt())),
-    ("acosh", np.arccosh, "The inverse of the hyperbolic cosine.",
-     lambda grad, self: grad * conj((self - 1).rsqrt() * (self + 1).rsqrt())),
+    ("acosh", np.arccosh, "The inverse of the hyperbolic cosine.", _acosh_grad),
     ("atanh", np.arctanh, "The inverse of the hyperbolic tangent.",
      lambda grad, self: grad * conj(1 / (1 - self.pow(2)))),
     ("sigmoid", _sigmoid, "Squeezes each element into (0, 1).",
