@@ -56,7 +56,8 @@ def record_snapshot(
 ) -> SnapshotReplay:
     """Replay one device's trace into a new recording; raises RecordingError where the file cannot be made."""
     trace = snapshot.device_traces[device] if device < len(snapshot.device_traces) else []
-    writer = Writer(path, {"script": name, "argv": [], "folder": os.getcwd()})
+    facts = {"script": name, "argv": [], "folder": os.getcwd(), "device": "cuda: a real one, from a memory snapshot"}
+    writer = Writer(path, facts)
     try:
         journal = Journal()
         writer.add_source(SOURCE, name, "\n".join(listing(trace)) + "\n")
