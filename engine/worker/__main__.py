@@ -20,7 +20,7 @@ from stridescope.engine.worker import launch, protocol, streams
 from stridescope.engine.worker.limits import limit_memory
 from stridescope.engine.worker.program import LaunchError, Program, load
 from stridescope.engine.worker.protocol import Ended, Failed, Reply, Running, Start
-from stridescope.engine.worker.recorded import RecordedRun
+from stridescope.engine.worker.recorded import Detail, RecordedRun
 from stridescope.engine.worker.stepper import Stepper
 
 STOPPED = 143  # the status of a process that was asked to end, as a shell counts it
@@ -146,7 +146,8 @@ def _prepared(start: Start) -> RecordedRun:
     program = Program(start.path, start.argv, start.module)
     loaded = load(program)
     registry.configure(start.device)
-    return RecordedRun(program, loaded, start.recording, start.keep_values, start.every_line)
+    detail = Detail(start.keep_values, start.every_line, start.step_into)
+    return RecordedRun(program, loaded, start.recording, detail)
 
 
 def main() -> int:

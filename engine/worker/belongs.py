@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import sysconfig
+from collections.abc import Sequence
 
+from stridescope.engine.worker.hook import GIVEN, ROOM
 from stridescope.engine.worker.tracebacks import is_ours
 
 LIBRARIES = ("site-packages", "dist-packages")
 
 
 class Belongs:
-    """Says of a code's file whether it is the user's."""
+    """Says of a code's file whether it is the user's.
 
-    def __init__(self, program: str, folder: str) -> None:
+    ``also`` names packages that are to be stepped into like the user's own files, ``torch`` among them.
+    """
+
+    def __init__(self, program: str, folder: str, also: Sequence[str] = ()) -> None:
         self._program, self._starters = program, _files_running()
+        self._also = tuple(inside + os.sep for name in also for inside in _folders(name))
         self._folder = os.path.realpath(folder) + os.sep
         paths = sysconfig.get_paths()
         roots = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -24,6 +31,8 @@ class Belongs:
     def __call__(self, path: str) -> bool:
         """Say whether a file is the user's; code that stands in no file is not."""
         if path == self._program:
+            return True
+        if self._also and path.startswith(self._also):
             return True
         if path.startswith("<") or is_ours(path) or path in self._starters:
             return False
@@ -46,3 +55,13 @@ def _files_running() -> set[str]:
         files.add(frame.f_code.co_filename)
         frame = frame.f_back  # type: ignore[assignment]
     return files
+
+
+def _folders(name: str) -> list[str]:
+    """Return where a package's files stand; none when there is no such package."""
+    real = ROOM + name if name in GIVEN else name
+    try:
+        spec = importlib.util.find_spec(real)
+    except (ImportError, ValueError):
+        return []
+    return list(spec.submodule_search_locations or ()) if spec is not None else []

@@ -52,7 +52,7 @@ class Start:
 
     ``memory_limit`` is in bytes, 0 for none; ``every_line`` records every round of the longest loop, at its price.
     With ``until_step`` the script first stops at that step: a script that does the same each time goes on from a
-    moment of its last run.
+    moment of its last run. ``step_into`` names packages whose Python is recorded like the user's own, even ``torch``.
     """
 
     path: str
@@ -66,6 +66,7 @@ class Start:
     memory_limit: int = 0
     every_line: bool = False
     until_step: int = 0
+    step_into: tuple[str, ...] = ()
     breakpoints: tuple[Breakpoint, ...] = ()
 
 

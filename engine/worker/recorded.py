@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import dataclasses
 import os
 import platform
 import sys
@@ -38,20 +39,27 @@ def record_script(
     closed when the process ends, after the script's own threads and exit handlers.
     """
     program = Program(path, tuple(argv), module)
-    run = RecordedRun(program, load(program), recording, keep_values, every_line)
+    run = RecordedRun(program, load(program), recording, Detail(keep_values, every_line))
     streams.record_output()
     return run.run()
+
+
+@dataclasses.dataclass(frozen=True)
+class Detail:
+    """How closely to record: values of storages up to some bytes, every line or not, which packages like the user's."""
+
+    keep_values: int = KEPT_VALUES
+    every_line: bool = False
+    step_into: tuple[str, ...] = ()
 
 
 class RecordedRun:
     """One run of a program with its recording."""
 
-    def __init__(
-        self, program: Program, loaded: Loaded, recording: str, keep_values: int, every_line: bool = False
-    ) -> None:
-        self.program, self.loaded, self.keep_values = program, loaded, keep_values
+    def __init__(self, program: Program, loaded: Loaded, recording: str, detail: Detail) -> None:
+        self.program, self.loaded, self.detail = program, loaded, detail
         self.writer = Writer(recording, _facts(program, loaded))
-        self.tracer = Tracer(Belongs(loaded.filename, loaded.folder), every_line)
+        self.tracer = Tracer(Belongs(loaded.filename, loaded.folder, detail.step_into), detail.every_line)
         self.tracer.keep_pace = self.writer.flush  # type: ignore[method-assign,assignment]
         self.ended: Callable[[int], None] | None = None  # told of the exit status, after everything is written
         self._watch = watch(self.tracer)
@@ -65,7 +73,7 @@ class RecordedRun:
     ) -> int:
         """Run the program to its end and return its status; ``ready`` is called before its first line."""
         self._failed = failed
-        self.writer.attach(journal, self.keep_values)
+        self.writer.attach(journal, self.detail.keep_values)
         journal.where = self.tracer.positions.where
         if self.loaded.text:
             self.writer.add_source(self.tracer.source_of(self.loaded.filename), self.loaded.filename, self.loaded.text)

@@ -11,6 +11,7 @@ import numpy
 import pytest
 
 import stridescope.engine.tensor
+import stridescope.engine.torch
 from stridescope.engine.events import SourceSeen
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.worker.belongs import Belongs
@@ -40,6 +41,12 @@ def test_a_program_that_stands_among_libraries_is_the_users() -> None:
     belongs = Belongs(f"{folder}/views.py", folder)
     assert belongs(f"{folder}/views.py") and belongs(f"{folder}/helper.py")
     assert not belongs(numpy.__file__)
+
+
+def test_packages_can_be_stepped_into() -> None:
+    belongs = Belongs("/somewhere/project/user.py", "/somewhere/project", ("json", "torch", "no_such_package"))
+    assert belongs(json.__file__) and belongs(stridescope.engine.torch.__file__)
+    assert not belongs(numpy.__file__) and not belongs(stridescope.engine.tensor.__file__)
 
 
 def test_the_recording_names_and_keeps_the_users_files(
