@@ -20,6 +20,7 @@ from stridescope.engine.events import StorageFreed, StorageMade, journal
 Array = np.ndarray[Any, Any]
 
 _ids = itertools.count(1)
+_MADE = StorageMade.code
 ALIGNMENT = 64  # c10's gAlignment for CPU memory
 
 
@@ -34,9 +35,9 @@ class Version:
 
     __slots__ = ("id", "value")
 
-    def __init__(self) -> None:
+    def __init__(self, id: int = 0) -> None:
         self.value = 0
-        self.id = 0
+        self.id = id
 
 
 class Storage:
@@ -48,7 +49,19 @@ class Storage:
         device: where it lives.
     """
 
-    __slots__ = ("__weakref__", "_address", "_id", "_raw", "block", "device", "nbytes", "owner", "resizable", "told")
+    __slots__ = (
+        "__weakref__",
+        "_address",
+        "_id",
+        "_raw",
+        "block",
+        "device",
+        "nbytes",
+        "owner",
+        "resizable",
+        "told",
+        "_pointer",
+    )
 
     def __init__(self, owner: Array, on: device = CPU, block: Any = None) -> None:
         self.owner, self.device, self.block = owner, on, block
@@ -58,6 +71,7 @@ class Storage:
         self._id = 0
         self.resizable = True
         self.told = False  # whether the recording knows what it holds
+        self._pointer: int | None = None
 
     @property
     def raw(self) -> Array:
@@ -65,6 +79,13 @@ class Storage:
         if self._raw is None:
             self._raw = flat_bytes(self.owner)
         return self._raw
+
+    @property
+    def pointer(self) -> int:
+        """Where NumPy has the first byte; offsets of views are measured from here."""
+        if self._pointer is None:
+            self._pointer = pointer(self.owner)
+        return self._pointer
 
     @property
     def address(self) -> int:
@@ -89,12 +110,13 @@ class Storage:
     def announce(self) -> int:
         """Emit StorageMade once and return the id."""
         if not self._id and (emit := journal.emit) is not None:
-            emit((StorageMade.code, self.id, self.nbytes, str(self.device), self.address))
-        return self.id
+            emit((_MADE, self.id, self.nbytes, str(self.device), self.address))
+        return self._id or self.id
 
     def replace(self, owner: Array) -> None:
         """Let the storage own other memory (``resize_``, ``set_``); tensors re-read it when they are touched."""
         self.owner, self._raw, self.nbytes, self._address = owner, None, owner.nbytes, 0
+        self._pointer = None
 
 
 class CudaStorage(Storage):
@@ -122,6 +144,12 @@ class CudaStorage(Storage):
         block, self.block = self.block, None
         if block is not None:
             self.allocator.free(block)
+
+
+def pointer(array: Array) -> int:
+    """The address of an array's first element in this process."""
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def flat_bytes(array: Array) -> Array:

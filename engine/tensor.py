@@ -28,9 +28,11 @@ from stridescope.engine.events import (
 )
 from stridescope.engine.layout import Layout, contiguous_strides
 from stridescope.engine.storage import Array, CudaStorage, Storage, Version, flat_bytes
+from stridescope.engine.storage import pointer as _pointer
 
 _ids = itertools.count(1)
 _new = object.__new__
+_MADE, _WRITTEN = TensorMade.code, StorageWritten.code
 
 
 class Size(tuple[int, ...]):
@@ -140,7 +142,7 @@ class Tensor:
         """Sizes, strides and offset, in elements."""
         array = self._array
         item = array.itemsize
-        return Layout(array.shape, tuple(s // item for s in array.strides), self.offset)
+        return Layout(array.shape, tuple([s // item for s in array.strides]), self.offset)
 
     @property
     def shape(self) -> Size:
@@ -151,7 +153,7 @@ class Tensor:
     def strides(self) -> tuple[int, ...]:
         """The strides, in elements."""
         item = self._array.itemsize
-        return tuple(s // item for s in self._array.strides)
+        return tuple([s // item for s in self._array.strides])
 
     @property
     def offset(self) -> int:
@@ -159,7 +161,9 @@ class Tensor:
         storage = self._storage
         if storage is None or self._array.size == 0:  # NumPy gives an empty array no address
             return self._empty_offset
-        distance: int = _pointer(self._array) - _pointer(storage.owner)
+        if storage.owner is self._array:
+            return 0
+        distance: int = _pointer(self._array) - storage.pointer
         return distance // self._array.itemsize
 
     @property
@@ -175,7 +179,7 @@ class Tensor:
         """The counter of in-place writes, shared with views."""
         counter = self._version_counter
         if counter is None:
-            counter = self._version_counter = Version()
+            counter = self._version_counter = Version(self._id)
         return counter
 
     @property
@@ -191,11 +195,6 @@ class Tensor:
 
 Tensor.__module__ = "torch"
 Tensor.__qualname__ = "Tensor"
-
-
-def _pointer(array: Array) -> int:
-    address: int = array.__array_interface__["data"][0]
-    return address
 
 
 def fresh(array: Array, kind: dtype, on: device = CPU) -> Tensor:
@@ -304,35 +303,49 @@ def tensor_id(tensor: Tensor) -> int:
 
 def announce(tensor: Tensor) -> None:
     """Give the tensor its id and tell the recording what it is and what it holds."""
-    tensor._id = next(_ids)
+    number = tensor._id = next(_ids)
     emit = journal.emit
     if emit is None:
         return
-    storage = tensor.storage_
+    array, kind, storage = tensor._array, tensor.dtype, tensor.storage_
     sid = storage.announce()
-    counter = tensor.version_counter
-    if not counter.id:
-        counter.id = tensor._id
-    layout = tensor.layout_
-    base = tensor_id(tensor._base_tensor) if tensor._base_tensor is not None else 0
-    kind = tensor.dtype.name
-    emit((TensorMade.code, tensor._id, sid, *layout, kind, base, counter.id, tensor._requires_grad))
-    if counter.value:
-        emit((VersionBumped.code, counter.id, counter.value))
+    counter = tensor._version_counter
+    shared = number if counter is None else _counter_id(counter, number)
+    base = 0 if tensor._base_tensor is None else tensor_id(tensor._base_tensor)
+    item = kind.itemsize
+    strides = tuple([s // item for s in array.strides])
+    place = (_MADE, number, sid, array.shape, strides, tensor.offset, kind.name)
+    emit((*place, base, shared, tensor._requires_grad))
+    if counter is not None and counter.value:
+        emit((VersionBumped.code, shared, counter.value))
     if not storage.told:
-        record_values(storage, tensor.dtype)
+        record_values(storage, kind)
+
+
+def _counter_id(counter: Version, number: int) -> int:
+    """A counter is known by the first tensor that was announced with it."""
+    if not counter.id:
+        counter.id = number
+    return counter.id
 
 
 def record_values(storage: Storage, kind: dtype) -> None:
     """Tell the recording what the storage holds now, as far as it keeps values."""
     storage.told = True
-    emit = journal.emit
-    if emit is None or journal.keep_values < 0:
+    emit, keep = journal.emit, journal.keep_values
+    if emit is None or keep < 0:
         return
-    if storage.nbytes <= journal.keep_values:
-        emit((StorageWritten.code, storage.id, 0, flat_bytes(storage.owner).tobytes()))
+    if storage.nbytes <= keep:
+        emit((_WRITTEN, storage._id or storage.id, 0, storage_bytes(storage)))
     else:
         emit(summary(storage, kind))
+
+
+def storage_bytes(storage: Storage) -> bytes:
+    """A copy of everything the storage holds, in address order."""
+    owner = storage.owner
+    data: bytes = owner.tobytes() if owner.flags.c_contiguous else flat_bytes(owner).tobytes()
+    return data
 
 
 def summary(storage: Storage, kind: dtype) -> tuple[Any, ...]:

@@ -10,8 +10,8 @@ from stridescope.engine.device import CPU
 from stridescope.engine.devices.registry import device_at, on_first_use
 from stridescope.engine.devices.simulated import SimulatedGPU
 from stridescope.engine.devices.streams import current_stream
-from stridescope.engine.dispatch.call import Interceptors
 from stridescope.engine.dispatch.op import Op
+from stridescope.engine.dispatch.recorded import Interceptors
 from stridescope.engine.dispatch.run import flattened
 from stridescope.engine.events import journal
 from stridescope.engine.tensor import Tensor

@@ -29,7 +29,7 @@ else:
         from stridescope.engine.events import journal
         events = []
         journal.start(events.append, 4096)
-F = torch.nn.functional if hasattr(torch, "nn") else None
+F = getattr(getattr(torch, "nn", None), "functional", None)
 torch.manual_seed(0)
 a, b, m = torch.rand(4), torch.rand(4), torch.rand(64, 64)
 w, n = torch.rand(4, requires_grad=True), torch.rand(64, 64, requires_grad=True)

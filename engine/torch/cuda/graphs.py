@@ -20,8 +20,8 @@ import numpy as np
 from stridescope.engine.autograd.modes import no_grad
 from stridescope.engine.device import CPU
 from stridescope.engine.devices.registry import current_device
-from stridescope.engine.dispatch.call import Interceptors
 from stridescope.engine.dispatch.op import Op
+from stridescope.engine.dispatch.recorded import Interceptors
 from stridescope.engine.events import journal
 from stridescope.engine.storage import Storage
 from stridescope.engine.tensor import Scratch, Tensor, over
