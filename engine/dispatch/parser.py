@@ -213,6 +213,8 @@ class Signature:
             len(rest) == 1
         )  # fmt: skip
         self.first = first
+        self.least = sum(a.default is REQUIRED for a in self.arguments)
+        self.most = len(self.arguments) + (1 if not method and shown_out(op.qualified) else 0)
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """The converted arguments in schema order; raises Mismatch."""
@@ -270,6 +272,31 @@ class Signature:
         ]
         listed = ", ".join(f'"{n}"' for n in names)
         return f"{self.op.name}() missing {len(names)} required positional arguments: {listed}"
+
+    def why_not(self, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+        """The line that says which arguments did not fit; PyTorch gives it when their number does."""
+        listed = [(a, n) for a, n in zip(self.arguments, self.names, strict=True) if not (self.method and n == "self")]
+        count = len(listed) + (self.most - len(self.arguments))
+        if len(args) + len(kwargs) != max(count, 1):
+            return ""
+        start = "      didn't match because some of the"
+        unknown = [name for name in kwargs if name not in (n for _, n in listed)]
+        if unknown:
+            return f"{start} keywords were incorrect: {', '.join(unknown)}\n"
+        marked = [self._marked(listed[i][0] if i < len(listed) else None, value) for i, value in enumerate(args)]
+        by_name = {n: a for a, n in listed}
+        marked += [f"{name}={self._marked(by_name[name], value)}" for name, value in kwargs.items()]
+        return f"{start} arguments have invalid types: ({', '.join(marked)})\n"
+
+    def _marked(self, argument: Argument | None, value: Any) -> str:
+        """The value's type, between exclamation marks when it does not fit."""
+        try:
+            if argument is not None:
+                convert(argument, value, self.numbers_fit)
+                return deep_type_name(value)
+        except Mismatch:
+            pass
+        return f"!{deep_type_name(value)}!"
 
     def shown(self) -> str:
         """The overload as the error text lists it."""
@@ -359,14 +386,24 @@ class Function:
             self.plans[(*map(type, args), *kwargs, *map(type, kwargs.values()))] = planned
 
     def _error(self, failures: list[Mismatch], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
-        if len(failures) == 1:
-            return failures[0].kind(str(failures[0]))
+        likely = self._likely(failures, len(args) + len(kwargs))
+        if likely is not None:
+            return likely.kind(str(likely))
         shown = args[1:] if self.method else args
         given = [deep_type_name(a) for a in shown] + [f"{k}={deep_type_name(v)}" for k, v in kwargs.items()]
-        lines = [f" * {signature.shown()}" for signature in self.signatures]
         text = f"{self.__name__}() received an invalid combination of arguments - got ({', '.join(given)}"
         tail = ", )" if self.method and kwargs and not shown else ")"
-        return TypeError(f"{text}{tail}, but expected one of:\n" + "\n".join(lines) + "\n")
+        if len(self.signatures) == 1:
+            return TypeError(f"{text}{tail}, but expected {self.signatures[0].shown()}")
+        lines = [f" * {signature.shown()}\n{signature.why_not(shown, kwargs)}" for signature in self.signatures]
+        return TypeError(f"{text}{tail}, but expected one of:\n" + "".join(lines))
+
+    def _likely(self, failures: list[Mismatch], given: int) -> Mismatch | None:
+        """The failure to report when only one overload takes that many arguments."""
+        if len(failures) == 1 and self.__name__.rstrip("_") not in OLDER_FORMS:
+            return failures[0]
+        fitting = [f for s, f in zip(self.signatures, failures, strict=True) if s.least <= given <= s.most]
+        return fitting[0] if len(fitting) == 1 else None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else _Bound(self, instance)

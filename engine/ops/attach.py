@@ -87,7 +87,6 @@ OPERATORS: dict[str, tuple[str, bool]] = {
     "__le__": ("le.Tensor", False),
     "__gt__": ("gt.Tensor", False),
     "__ge__": ("ge.Tensor", False),
-    "__matmul__": ("matmul", False),
 }
 
 

@@ -33,6 +33,13 @@ def _of_numbers(self: Any, other: Any) -> dtype:
     return result_type(self, other) if not isinstance(self, float) else default_float()
 
 
+define(
+    "where(Tensor condition) -> Tensor[]",
+    doc="Where the condition holds: the indices, one tensor per dim.",
+    composite=lambda condition: condition.nonzero(as_tuple=True),
+    method=False,
+)
+
 where = define(
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
     doc="Takes from self where the condition holds, else from other.",

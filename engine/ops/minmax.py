@@ -109,16 +109,6 @@ def _limit_grads(grad: Tensor, self: Tensor, min: Any, max: Any, needs: tuple[bo
     return low, high
 
 
-clamp = define(
-    "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-    doc="Cuts off what lies below min or above max.",
-    run=_clamp_run,
-    node="ClampBackward1",
-    grads={"self": _clamp_grad},
-    samples=[((3, 4), -0.5, 0.5)],
-    inplace=True,
-)
-
 clamp_tensor = define(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
     doc="Cuts off what lies below min or above max, each element by limits of its own.",
@@ -126,6 +116,16 @@ clamp_tensor = define(
     node="ClampBackward0",
     grads={"self": _clamp_grad, "min,max": _limit_grads},
     samples=[((3, 4), (4,), (4,))],
+    inplace=True,
+)
+
+clamp = define(
+    "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    doc="Cuts off what lies below min or above max.",
+    run=_clamp_run,
+    node="ClampBackward1",
+    grads={"self": _clamp_grad},
+    samples=[((3, 4), -0.5, 0.5)],
     inplace=True,
 )
 
@@ -142,21 +142,21 @@ def _one_sided(name: str, argument: str, run: Run, doc: str) -> None:
         limit_grad = lambda grad, self, max: grad.masked_fill((self > max).logical_not(), 0)  # noqa: E731
     node = "".join(word.capitalize() for word in name.split("_"))
     define(
-        f"{name}(Tensor self, Scalar {argument}) -> Tensor",
-        doc=doc,
-        run=run,
-        node=f"{node}Backward0",
-        grads={"self": self_grad},
-        samples=[((3, 4), 0.1)],
-        inplace=True,
-    )
-    define(
         f"{name}.Tensor(Tensor self, Tensor {argument}) -> Tensor",
         doc=doc,
         run=run,
         node=f"{node}Backward1",
         grads={"self": self_grad, argument: limit_grad},
         samples=[((3, 4), (4,))],
+        inplace=True,
+    )
+    define(
+        f"{name}(Tensor self, Scalar {argument}) -> Tensor",
+        doc=doc,
+        run=run,
+        node=f"{node}Backward0",
+        grads={"self": self_grad},
+        samples=[((3, 4), 0.1)],
         inplace=True,
     )
 

@@ -74,7 +74,12 @@ def _invert(self: Tensor) -> Any:
     return _op("bitwise_not")(self)
 
 
+def _matmul(self: Tensor, other: Any) -> Any:
+    return _op("matmul")(self, other) if isinstance(other, Tensor) else NotImplemented
+
+
 METHODS: dict[str, Any] = {
+    "__matmul__": _matmul,
     "__rtruediv__": _guarded(_rdiv),
     "__rdiv__": _guarded(_rdiv),
     "__rsub__": _guarded(_rsub),

@@ -43,10 +43,12 @@ def _tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other
     kept_b = [d for d in range(b._array.ndim) if d not in out_b]
     rows, columns = math.prod(a.shape[d] for d in kept_a), math.prod(b.shape[d] for d in kept_b)
     left, right = a.permute((*kept_a, *out_a)), b.permute((*out_b, *kept_b))
-    if not kept_a and not kept_b:
-        return dot.call(left.flatten(), right.flatten()).reshape(())  # type: ignore[no-any-return]
-    left, right = left.reshape((rows, size)), right.reshape((size, columns))
     shape = [a.shape[d] for d in kept_a] + [b.shape[d] for d in kept_b]
+    if rows == columns == 1:  # one number: no matrix product is needed
+        if left.is_contiguous() and right.is_contiguous():
+            return dot.call(left.flatten(), right.flatten()).view(shape)  # type: ignore[no-any-return]
+        return (left.squeeze() * right.squeeze()).sum().view(shape)  # type: ignore[no-any-return]
+    left, right = left.reshape((rows, size)), right.reshape((size, columns))
     return mm.call(left, right).reshape(shape)  # type: ignore[no-any-return]
 
 

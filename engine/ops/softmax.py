@@ -105,7 +105,7 @@ define(
         },
         through=False,
     ),
-    grads={"self": lambda grad, result: grad * (result > 0)},
+    grads={"self": lambda grad, result: grad.masked_fill(result <= 0, 0)},
     samples=[((3, 4),)],
     inplace=True,
 )
