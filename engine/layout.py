@@ -199,7 +199,8 @@ def broadcast_shapes(*shapes: Sequence[int]) -> Ints:
 def _broadcast_pair(a: list[int], b: list[int]) -> list[int]:
     ndim = max(len(a), len(b))
     left, right = [1] * (ndim - len(a)) + a, [1] * (ndim - len(b)) + b
-    for dim, (x, y) in enumerate(zip(left, right, strict=True)):
+    for dim in range(ndim - 1, -1, -1):
+        x, y = left[dim], right[dim]
         if x != y and x != 1 and y != 1:
             raise RuntimeError(
                 f"The size of tensor a ({x}) must match the size of tensor b ({y}) at non-singleton dimension {dim}"
