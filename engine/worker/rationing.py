@@ -1,5 +1,7 @@
 """A long loop that runs no op is recorded line by line at first, then without its names, then no longer.
 
+A function that is called very often in a row without any op is recorded a number of times, then no longer.
+
 A person steps through hundreds of rounds of a loop, not through millions; recording them all would take many times
 the script's own time and fill the disk with numbers nobody looks at. Lines that run ops are always recorded, and while
 something can stop the script (a step, a breakpoint, a pause) all lines are. Where rationing sets in the recording
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 STRIDE = 251  # lines between two samples: a prime, so that the samples fall on every line of a loop
 WITHOUT_NAMES = 500  # estimated visits after which a line's names are not followed
 SILENT = 5_000  # estimated visits after which a line is not recorded
+CALLS = 2_000  # calls in a row without an op after which a function is not recorded
 UNFOLLOWED = "… (changes too often to be recorded)"
 # What stands in the place of a rationed line's names; told apart by identity.
 NAMELESS, QUIET = Names((), (), ()), Names((), (), ())
@@ -47,10 +50,21 @@ class Ration:
         code.names[line] = wanted
         return wanted
 
+    def count_call(self, code: Code, asked: int) -> bool:
+        """Count a call, ``asked`` being how many ops ran so far; return whether calls are not recorded from now on."""
+        if code.asked != asked:
+            code.calls, code.asked = 0, asked
+        code.calls += 1
+        if code.calls < CALLS or code.quiet or not self.wanted:
+            return False
+        code.quiet = True
+        self._codes.append(code)
+        return True
+
     def lift(self) -> bool:
         """Record every line again; return whether any was rationed."""
         codes, self._codes = self._codes, []
         for code in codes:
-            code.names = code.plan
+            code.names, code.quiet, code.calls = code.plan, False, 0
             code.visits.clear()
         return bool(codes)

@@ -42,14 +42,20 @@ Span = tuple[int, int, int, int]
 class Code:
     """What the tracer knows of a code object of the user's files."""
 
-    __slots__ = ("names", "object", "optimized", "plan", "source", "spans", "visits")
+    __slots__ = (
+        "arguments", "asked", "calls", "is_module", "name", "names", "object", "optimized", "plan", "quiet", "source",
+        "spans", "visits",
+    )  # fmt: skip
 
     def __init__(self, code: types.CodeType, source: int) -> None:
         self.object, self.source = code, source
         self.plan = self.names = plan(code)  # where rationing sets in, `names` becomes a copy of the plan
         self.optimized = bool(code.co_flags & OPTIMIZED)  # a function, not a module or a class body
+        self.is_module, self.name = code.co_name == "<module>", code.co_qualname
+        self.arguments = Names(tuple(filter(worth_showing, code.co_varnames[: _argument_count(code)])), (), ())
         self.spans: list[Span] = []
         self.visits: dict[int, int] = {}  # how often each line was reached, estimated by samples
+        self.calls, self.asked, self.quiet = 0, 0, False  # how often it was called since an op ran; not recorded?
 
     def read_spans(self) -> list[Span]:
         """Decode the positions when the first op asks for one."""
@@ -84,6 +90,7 @@ class Tracer:
         self._real_paths: dict[int, str] = {}
         self.main: Call | None = None
         self._belongs = belongs
+        self._files: dict[str, bool] = {}
         self._codes: dict[int, Code | None] = {}
         self._kept: list[types.CodeType] = []  # every code asked for: its id stays its own
         self._modules: dict[int, Call] = {}  # by id(globals)
@@ -105,7 +112,9 @@ class Tracer:
 
     def _meet(self, code: types.CodeType) -> Code | None:
         path = code.co_filename
-        known = Code(code, self.source_of(path)) if self._belongs(path) else None
+        if path not in self._files:
+            self._files[path] = self._belongs(path)
+        known = Code(code, self.source_of(path)) if self._files[path] else None
         self._codes[id(code)] = known
         self._kept.append(code)
         return known
@@ -132,17 +141,19 @@ class Tracer:
 
     def enter(self, frame: types.FrameType, code: Code) -> Call:
         """A user's function is called, or a module of theirs begins."""
-        self._settle()
+        if self._interrupted:
+            self._settle()
         call = Call(self.new_frame(), code, frame)
         self.calls[id(frame)] = call
-        if code.object.co_name == "<module>":
+        if code.is_module:
             self._modules[id(frame.f_globals)] = call
             self.main = self.main or call
-        name, line = code.object.co_qualname, code.object.co_firstlineno
-        emit((FrameEntered.code, call.id, self._parent(frame), code.source, name, line))
-        arguments = tuple(filter(worth_showing, code.object.co_varnames[: _argument_count(code.object)]))
-        if arguments:
-            self._look(call, frame, Names(arguments, (), ()))
+        line = code.object.co_firstlineno
+        emit((FrameEntered.code, call.id, self._parent(frame), code.source, code.name, line))
+        if code.arguments.stored:
+            self._look(call, frame, code.arguments)
+        if self.ration.count_call(code, self.positions.asked):
+            emit((LineRationed.code, code.source, line))
         return call
 
     def _parent(self, frame: types.FrameType) -> int:
@@ -154,7 +165,7 @@ class Tracer:
         call = self.calls.get(id(frame))
         if call is None or call.code.object is not frame.f_code:
             code = self.code_of(frame.f_code)
-            if code is None:
+            if code is None or code.quiet:
                 return False
             call = self.enter(frame, code)
         if self._interrupted:

@@ -110,7 +110,9 @@ if sys.version_info >= (3, 12):
             known = self._tracer.code_of(code)
             if known is None:
                 return sys.monitoring.DISABLE
-            sys.monitoring.set_local_events(self._tool, code, self.LOCAL)
+            sys.monitoring.set_local_events(self._tool, code, 0 if known.quiet else self.LOCAL)
+            if known.quiet:
+                return sys.monitoring.DISABLE
             self._tracer.enter(sys._getframe(2), known)
             return None
 
@@ -166,7 +168,7 @@ class TraceWatch:
     @_safely
     def _call(self, frame: types.FrameType, event: str, _: object) -> Callable[..., Any] | None:
         code = self._tracer.code_of(frame.f_code)
-        if code is None or event != "call":
+        if code is None or code.quiet or event != "call":
             return None
         known = self._tracer.calls.get(id(frame))
         if known is None or known.code is not code:  # else a generator goes on
