@@ -182,7 +182,7 @@ class MainWindow(QMainWindow):
 
     def ask_open(self) -> None:
         """Let the user choose what to open."""
-        kinds = tr("Scripts and recordings") + " (*.py *.ipynb *.stride);;" + tr("All files") + " (*)"
+        kinds = tr("Scripts and recordings") + " (*.py *.ipynb *.stride *.pickle);;" + tr("All files") + " (*)"
         path, _ = QFileDialog.getOpenFileName(self, tr("Open"), os.path.dirname(self.session.script), kinds)
         if path:
             self.open(path)
@@ -291,6 +291,7 @@ class MainWindow(QMainWindow):
         dot = "err" if self.session.live else ""
         bar.step.show_words(quiet.get(self.session.status, tr("ended")), words, dot)
         bar.step.setVisible(self.session.status != EMPTY)
+        bar.fit()
 
     def _show_pace(self) -> None:
         """Show what a step is and how fast the recording plays."""

@@ -15,7 +15,6 @@ LEFT = ("open", "|", "back", "step", "into", "out", "run", "pause", "stop", "|")
 RIGHT = ("bookmark", "present", "export", "menu")
 BARE = ("pause", "stop", "menu")  # only an icon
 KEYLESS = ("open", "export")
-COMPACT_BELOW, NO_DEVICE_BELOW, NO_SPEED_BELOW, NO_EXTRAS_BELOW = 1500, 1380, 1240, 1130
 NARROWEST = 920
 
 
@@ -29,8 +28,8 @@ class Toolbar(QWidget):
         self.speed, self.device, self.step = Chip(tr("speed")), Chip(tr("device")), Chip(tr("step"))
         self.buttons: dict[str, ActionButton] = {}
         self._layout = QHBoxLayout(self)
-        self._layout.setContentsMargins(12, 0, 12, 1)
-        self._layout.setSpacing(8)
+        self._layout.setContentsMargins(11, 0, 11, 1)
+        self._layout.setSpacing(7)
         for name in LEFT:
             self._add(name, actions)
         grains = [actions[f"grain_{grain}"] for grain in ("line", "op", "event")]
@@ -53,14 +52,28 @@ class Toolbar(QWidget):
         self._layout.addWidget(button)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Leave the keys out of the buttons, then the chips, where the window is narrow."""
         super().resizeEvent(event)
-        for button in self.buttons.values():
-            button.compact(self.width() < COMPACT_BELOW)
-        self.speed.setVisible(self.width() >= NO_SPEED_BELOW)
-        self.device.setVisible(self.width() >= NO_DEVICE_BELOW)
-        for name in ("bookmark", "present", "export"):
-            self.buttons[name].setVisible(self.width() >= NO_EXTRAS_BELOW)
+        self.fit()
+
+    def fit(self) -> None:
+        """Leave out what there is no room for: first the keys in the buttons, then chips, then the last buttons."""
+        extras = [self.buttons[name] for name in ("bookmark", "present", "export")]
+        for left_out in range(5):
+            for button in self.buttons.values():
+                button.compact(left_out >= 1)
+            self.device.setVisible(left_out < 2)
+            self.speed.setVisible(left_out < 3)
+            for button in extras:
+                button.setVisible(left_out < 4)
+            if self._needed() <= self.width():
+                return
+
+    def _needed(self) -> int:
+        widgets = [self._layout.itemAt(i).widget() for i in range(self._layout.count())]
+        shown = [widget for widget in widgets if widget is not None and not widget.isHidden()]
+        margins = self._layout.contentsMargins()
+        room = sum(widget.sizeHint().width() for widget in shown) + self._layout.spacing() * (len(shown) - 1)
+        return room + margins.left() + margins.right()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)

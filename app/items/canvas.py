@@ -39,6 +39,7 @@ class Canvas(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.spots: list[Spot] = []
+        self.seen = QRectF()  # what is painted now: what lies outside need not be drawn, but leaves its spots
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
@@ -61,7 +62,8 @@ class Canvas(QWidget):
         spot = self.spot_at(point)
         return spot.target(point) if spot else NOTHING
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def paintEvent(self, event: QPaintEvent) -> None:
+        self.seen = QRectF(event.rect())
         painter = QPainter(self)
         theme = themes.active()
         painter.fillRect(self.rect(), theme.color("panel"))

@@ -12,7 +12,7 @@ from stridescope.app.items.sketch import Sketch
 from stridescope.app.theme import Theme
 from stridescope.app.values import element_text
 
-WORDS_FROM = 24  # pixels: smaller cells hold no readable number
+SMALLEST_WORD = 7.5  # pixels: smaller numbers cannot be read
 CELLS_FROM = 5  # pixels: smaller cells are pixels of one picture
 
 
@@ -49,7 +49,7 @@ def draw_cells(
     font_size = word_size(cells.values, pitch - 7)
     for row in _visible(cells.shape[0], origin.y(), pitch, clip.top(), clip.bottom()):
         for column in _visible(cells.shape[1], origin.x(), pitch, clip.left(), clip.right()):
-            value = None if cells.values is None or pitch < WORDS_FROM else cells.values[row, column]
+            value = cells.values[row, column] if font_size and cells.values is not None else None
             draw_cell(
                 sketch, cell_rect(origin, pitch, row, column), value, bool(cells.lit[row, column]), cells.hue, font_size
             )
@@ -68,11 +68,12 @@ def draw_cell(sketch: Sketch, rect: QRectF, value: object, lit: bool, hue: QColo
 
 
 def word_size(values: np.ndarray | None, room: float) -> float:
-    """Return the font size at which the longest of (a sample of) the values fits into ``room`` pixels."""
-    if values is None or not values.size:
-        return 13
+    """Return the font size at which the longest of (a sample of) the values fits into ``room``; 0 where none does."""
+    if values is None or not values.size or room < 8:
+        return 0
     longest = max(len(element_text(v)) for v in values.ravel()[:400])
-    return float(np.clip(room / (0.6 * longest), 8, 13))
+    size = min(13.0, room / (0.6 * longest))
+    return size if size >= SMALLEST_WORD else 0
 
 
 def cell_image(cells: CellMatrix, theme: Theme) -> QImage:

@@ -36,9 +36,10 @@ class ActionButton(QAbstractButton):
 
     def compact(self, small: bool) -> None:
         """Leave the key out where room is short."""
-        self._small = small
-        self.updateGeometry()
-        self.update()
+        if small != self._small:
+            self._small = small
+            self.updateGeometry()
+            self.update()
 
     _small = False
 
@@ -191,6 +192,9 @@ class Rule(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.setFixedSize(9, HEIGHT)
+
+    def sizeHint(self) -> QSize:
+        return QSize(9, HEIGHT)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QPainter, QPainterPath
+from PySide6.QtGui import QBrush, QColor, QFontMetricsF, QPainter, QPainterPath
 
 from stridescope.app import theme as themes
 from stridescope.app.theme import Theme, mono_font, ui_font
@@ -28,9 +30,8 @@ class Sketch:
         mono: bool = False, anchor: str = "left", room: float = 0,
     ) -> float:  # fmt: skip
         """Draw ``text`` with its baseline at y and return its width; more than ``room`` is cut with an ellipsis."""
-        font = mono_font(size, bold=bold) if mono else ui_font(size, bold=bold)
-        text, width = fitted(text, font, room)
-        self.painter.setFont(font)
+        text, width = _fitted(text, size, bold, mono, room)
+        self.painter.setFont(mono_font(size, bold=bold) if mono else ui_font(size, bold=bold))
         self.painter.setPen(self.color(color))
         left = x - width * {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor]
         self.painter.drawText(QPointF(left, y), text)
@@ -77,9 +78,10 @@ class Sketch:
         self.painter.drawPath(path)
 
 
-def fitted(text: str, font: QFont, room: float) -> tuple[str, float]:
-    """Return ``text`` cut to ``room`` pixels (0: as it is) and its width."""
-    metrics = QFontMetricsF(font)
+@functools.lru_cache(maxsize=8192)
+def _fitted(text: str, size: float, bold: bool, mono: bool, room: float) -> tuple[str, float]:
+    """Return ``text`` cut to ``room`` pixels (0: as it is) and its width; measuring is slow, so it is remembered."""
+    metrics = QFontMetricsF(mono_font(size, bold=bold) if mono else ui_font(size, bold=bold))
     width = metrics.horizontalAdvance(text)
     if not room or width <= room:
         return text, width
@@ -89,4 +91,4 @@ def fitted(text: str, font: QFont, room: float) -> tuple[str, float]:
 
 def text_width(text: str, *, size: float = 12, bold: bool = False, mono: bool = False) -> float:
     """Return how wide :meth:`Sketch.text` would draw."""
-    return QFontMetricsF(mono_font(size, bold=bold) if mono else ui_font(size, bold=bold)).horizontalAdvance(text)
+    return _fitted(text, size, bold, mono, 0)[1]

@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QBrush, QColor, QPainterPath
 
-from stridescope.app.items.cells import CELLS_FROM, WORDS_FROM, CellMatrix, cell_image, draw_cell, word_size
+from stridescope.app.items.cells import CELLS_FROM, CellMatrix, cell_image, draw_cell, word_size
 from stridescope.app.items.marked import Marked, runs
 from stridescope.app.items.sketch import Sketch
 
@@ -81,8 +81,8 @@ def draw_strip(sketch: Sketch, axis: Axis, y: float, height: float, row: Element
     if axis.pitch < CELLS_FROM:
         _draw_strip_image(sketch, axis, y, height, row)
         return
-    words = row.values if axis.pitch >= WORDS_FROM else None
-    font_size = word_size(row.values, axis.pitch - 9)
+    font_size = word_size(row.values, axis.pitch - 7)
+    words = row.values if font_size else None
     for element in axis.visible():
         rect = QRectF(axis.x(element), y, axis.pitch - axis.gap, height)
         value = None if words is None else words[element]

@@ -13,16 +13,8 @@ from stridescope.app.items.canvas import Canvas
 from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.items.viewport import View, fitted
 from stridescope.app.moment import Moment
-from stridescope.app.panels.graph_model import (
-    COLUMN,
-    LAYER,
-    NODE_HEIGHT,
-    NODE_WIDTH,
-    GraphEdge,
-    GraphPicture,
-    NodeFace,
-    picture,
-)
+from stridescope.app.panels.graph_model import GraphEdge, GraphPicture, NodeFace, picture
+from stridescope.app.panels.graph_place import COLUMN, LAYER, NODE_HEIGHT, NODE_WIDTH
 from stridescope.app.panels.spec import PanelSpec
 from stridescope.app.selection import Selection
 from stridescope.app.text import tr
@@ -212,10 +204,11 @@ class GraphPanel(Canvas):
         if view.scale >= WORDS_FROM and hot:
             words = edge.label if edge.sent else tr("→ now")
             x, y = (start.x() + end.x()) / 2 + 12, (start.y() + end.y()) / 2 + 4
-            ground = QRectF(x - 3, y - 11, text_width(words, size=11, mono=True) + 6, 15)
+            size = max(8.0, 11 * view.scale)
+            ground = QRectF(x - 3, y - size, text_width(words, size=size, mono=True) + 6, size + 4)
             if abs(start.x() - end.x()) > 1:
                 sketch.box(ground, "panel")
-            sketch.text(x, y, words, "bwd", size=11, mono=True)
+            sketch.text(x, y, words, "bwd", size=size, mono=True)
 
     def _draw_node(self, sketch: Sketch, view: View, node: int) -> None:
         assert self.picture is not None
@@ -228,7 +221,7 @@ class GraphPanel(Canvas):
         if view.scale >= WORDS_FROM:
             self._draw_words(sketch, rect, face, view.scale)
         sketch.painter.setOpacity(1.0)
-        self.spot(rect, Selection(node=node) if node > 0 else Selection(), face.tip)
+        self.spot(rect, Selection(node=self.picture.real(node)), face.tip)
 
     def _draw_box(self, sketch: Sketch, rect: QRectF, node: int, face: NodeFace, scale: float) -> None:
         assert self.picture is not None
@@ -248,9 +241,10 @@ class GraphPanel(Canvas):
                 hue,
                 radius=2 * scale,
             )
-        if node == self.picture.selected and node != self.picture.now:
+        real = self.picture.real(node)
+        if real == self.picture.selected and real != self.picture.now:
             sketch.box(rect.adjusted(-3, -3, 3, 3), None, sketch.theme.mix(hue, 0.9), radius=radius + 3, width=1.6)
-        if node == self.picture.now:
+        if real == self.picture.now:
             sketch.box(rect, None, "now", radius=radius, width=2.5)
 
     def _draw_words(self, sketch: Sketch, rect: QRectF, face: NodeFace, scale: float) -> None:

@@ -4,44 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from typing import cast
-
-import numpy as np
+from collections.abc import Iterable, Iterator
 
 from stridescope.app.gradients import gradient_words
 from stridescope.app.index import index_of
-from stridescope.app.items.layered import place
 from stridescope.app.moment import Moment
-from stridescope.app.origins import memory_of, op_before
+from stridescope.app.origins import op_before
+from stridescope.app.panels.graph_place import Place, place_of, stub, stub_place
 from stridescope.app.selection import tensor_name
 from stridescope.app.text import tr
 from stridescope.app.values import size_text
-from stridescope.engine.events import NodeEdgesSet
 from stridescope.engine.recording.model import NodeState, Saved, State, TensorState
 
-COLUMN, LAYER = 224.0, 100.0
-NODE_WIDTH, NODE_HEIGHT = 200.0, 54.0
-STUBS_UP_TO = 80  # nodes: in larger graphs the edges that lead nowhere are not drawn
 LABELS_UP_TO = 300  # gradients
-PLACES_KEPT = 48  # layouts remembered for stepping back and forth
-
-Edges = tuple[tuple[int, int], ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """Centres of all nodes of a graph; negative ids are the stubs of edges that lead nowhere.
-
-    ``above`` are the consumers of each node.
-    """
-
-    ids: tuple[int, ...]
-    index: dict[int, int]
-    x: np.ndarray
-    y: np.ndarray
-    above: dict[int, list[int]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,11 +59,18 @@ class GraphPicture:
 
     def face(self, node: int) -> NodeFace:
         """Return what ``node`` shows."""
-        if node < 0:
-            return _stub_face(self.moment, node)
-        return _face(
-            self.moment.state, self.moment.state.nodes[node], index_of(self.moment.state).outputs.get(node, [])
-        )
+        state = self.moment.state
+        real = self.real(node)
+        if not real:
+            return _nowhere_face(self.moment, *stub_place(node))
+        return _face(state, state.nodes[real], index_of(state).outputs.get(real, []))
+
+    def real(self, node: int) -> int:
+        """Return the node that a place stands for: itself, the shared leaf of a badge, or 0 of a way to nowhere."""
+        if node > 0:
+            return node
+        consumer, slot = stub_place(node)
+        return self.moment.state.nodes[consumer].edges[slot][0]
 
     def edges(self, nodes: Iterable[int]) -> list[GraphEdge]:
         """Return the edges that begin or end at any of ``nodes``."""
@@ -101,7 +83,7 @@ class GraphPicture:
         state = self.moment.state
         current = state.backward.current if state.backward is not None and state.backward.running else 0
         for slot, (target, _) in enumerate(state.nodes[node].edges):
-            end = target or stub(node, slot)
+            end = target if target in self.place.index else stub(node, slot)
             if end in self.place.index:
                 label = self.sent.get((node, target))
                 going = target > 0 and label is None and node == current
@@ -119,7 +101,7 @@ def picture(moment: Moment) -> GraphPicture:
     state = moment.state
     return GraphPicture(
         moment=moment,
-        place=_place_of(moment),
+        place=place_of(moment),
         sent=_sent(moment),
         now=_now(state),
         selected=moment.selection.node,
@@ -130,47 +112,6 @@ def picture(moment: Moment) -> GraphPicture:
         if _walking(state) and state.backward
         else tr("Graph"),
     )
-
-
-def stub(node: int, slot: int) -> int:
-    """Return the id of the stub at the end of a node's edge that leads nowhere."""
-    return -(node * 64 + slot + 1)
-
-
-def _place_of(moment: Moment) -> Place:
-    """Lay the graph out; the same graph of a recording is laid out once.
-
-    Nodes never change but by NodeEdgesSet, so their ids and the number of those events name a graph.
-    """
-    recording, nodes = moment.recording, moment.state.nodes
-    rebased = int(np.searchsorted(recording.steps_of(NodeEdgesSet), moment.step, side="right"))
-    key = ("place", np.fromiter(nodes, np.int64, len(nodes)).tobytes(), rebased)
-    places = memory_of(recording).setdefault("places", OrderedDict())
-    if key not in places:
-        places[key] = _placed([(node.id, node.edges) for node in nodes.values()])
-        while len(places) > PLACES_KEPT:
-            places.popitem(last=False)
-    return cast(Place, places[key])
-
-
-def _placed(nodes: Sequence[tuple[int, Edges]]) -> Place:
-    ids = [node for node, _ in nodes]
-    if len(ids) <= STUBS_UP_TO:
-        pairs = _in_slot_order(nodes)
-        ids += [end for _, end in pairs if end < 0]
-    else:
-        pairs = [(node, target) for node, edges in nodes for target, _ in edges if target]
-    index = {node: i for i, node in enumerate(ids)}
-    pairs = [(a, b) for a, b in pairs if b in index]
-    above: dict[int, list[int]] = {}
-    for a, b in pairs:
-        above.setdefault(b, []).append(a)
-    x, layer = place(len(ids), [(index[a], index[b]) for a, b in pairs])
-    return Place(tuple(ids), index, x * COLUMN, -layer * LAYER, above)
-
-
-def _in_slot_order(nodes: Sequence[tuple[int, Edges]]) -> list[tuple[int, int]]:
-    return [(node, target or stub(node, slot)) for node, edges in nodes for slot, (target, _) in enumerate(edges)]
 
 
 def _walking(state: State) -> bool:
@@ -243,8 +184,7 @@ def _node_tip(state: State, node: NodeState) -> str:
     return "\n".join(lines)
 
 
-def _stub_face(moment: Moment, stub_id: int) -> NodeFace:
-    node, slot = divmod(-stub_id - 1, 64)
+def _nowhere_face(moment: Moment, node: int, slot: int) -> NodeFace:
     op = op_before(moment.recording, moment.state.nodes[node].born)
     tensor = op.inputs[slot] if op and slot < len(op.inputs) else 0
     name = tensor_name(moment.state, tensor) if tensor in moment.state.tensors else ""

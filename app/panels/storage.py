@@ -235,16 +235,22 @@ class StoragePanel(Canvas):
     def _draw_others(self, sketch: Sketch, y: float) -> None:
         assert self.picture is not None
         for strip in self.picture.others:
-            axis = Axis(MARGIN + 10, self.width() - 2 * MARGIN - 10, strip.count)
-            end = sketch.text(axis.left, y, strip.title, bold=True)
-            sketch.text(axis.left + end + 18, y, strip.facts, "dim", room=self.width() - axis.left - end - 40)
-            values = None if strip.values is None or len(strip.values) != strip.count else strip.values
-            draw_strip(sketch, axis, y + 16, OTHER_HEIGHT, Elements(values, strip.lit, sketch.theme.hue(strip.storage)))
-            self.spot(QRectF(0, y - 14, self.width(), 74), Selection(storage=strip.storage), preview=False)
+            place = QRectF(0, y - 14, self.width(), 74)
+            if place.intersects(self.seen):
+                self._draw_other(sketch, strip, y)
+            self.spot(place, Selection(storage=strip.storage), preview=False)
             y += 92
         if self.picture.hidden:
             text = plural(self.picture.hidden, "and {n} more storage", "and {n} more storages")
             sketch.text(MARGIN + 10, y, text, "dim")
+
+    def _draw_other(self, sketch: Sketch, strip: Strip, y: float) -> None:
+        axis = Axis(MARGIN + 10, self.width() - 2 * MARGIN - 10, strip.count)
+        end = sketch.text(axis.left, y, strip.title, bold=True)
+        sketch.text(axis.left + end + 18, y, strip.facts, "dim", room=self.width() - axis.left - end - 40)
+        values = None if strip.values is None or len(strip.values) != strip.count else strip.values
+        elements = Elements(values, strip.lit, sketch.theme.hue(strip.storage))
+        draw_strip(sketch, axis, y + 16, OTHER_HEIGHT, elements)
 
     def _content_height(self) -> float:
         if self.picture is None:

@@ -115,7 +115,7 @@ def _op(moment: Moment, event: ev.Event) -> Story:
 
 
 def _events_of_op(moment: Moment, last: int) -> list[ev.Event]:
-    """Return the events from the last OpBegan up to ``last``; none when a line began since the op ended."""
+    """Return the events from the last OpBegan up to ``last``, without those of a line that began after it."""
     ops = moment.recording.ops()
     at = int(np.searchsorted(ops, last, side="right")) - 1
     if at < 0:
@@ -123,7 +123,8 @@ def _events_of_op(moment: Moment, last: int) -> list[ev.Event]:
     first = int(ops[at])
     lines = moment.recording.lines()
     reached = lines[(lines > first) & (lines <= last)]
-    return [] if len(reached) else moment.recording.events(first, min(last, first + MOST_EVENTS))
+    end = int(reached[0]) - 1 if len(reached) else last
+    return moment.recording.events(first, min(end, first + MOST_EVENTS))
 
 
 def _coming(moment: Moment, event: ev.Event) -> str:
