@@ -35,6 +35,10 @@ NUMBERS_AS_TENSORS = frozenset(
 ALIASES = {"dim": "axis", "keepdim": "keepdims", "input": "x", "other": "x2"}
 
 
+# Functions that also have older, hidden forms: their errors name the form and not the argument.
+OLDER_FORMS = frozenset(("add", "sub", "addmm", "addmv", "addr", "addbmm", "baddbmm", "addcmul", "addcdiv"))
+
+
 class Mismatch(Exception):
     """An argument does not fit; carries what the single-overload error needs."""
 
@@ -276,8 +280,7 @@ class Signature:
     def why_not(self, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
         """The line that says which arguments did not fit; PyTorch gives it when their number does."""
         listed = [(a, n) for a, n in zip(self.arguments, self.names, strict=True) if not (self.method and n == "self")]
-        count = len(listed) + (self.most - len(self.arguments))
-        if len(args) + len(kwargs) != max(count, 1):
+        if len(args) + len(kwargs) != max(len(self.parts()), 1):  # the star counts as an argument there
             return ""
         start = "      didn't match because some of the"
         unknown = [name for name in kwargs if name not in (n for _, n in listed)]
@@ -300,6 +303,10 @@ class Signature:
 
     def shown(self) -> str:
         """The overload as the error text lists it."""
+        return f"({', '.join(self.parts())})"
+
+    def parts(self) -> list[str]:
+        """The arguments of the overload as the error text lists them, with the star between them."""
         parts, star = [], False
         for argument, name in zip(self.arguments, self.names, strict=True):
             if self.method and name == "self":
@@ -311,7 +318,7 @@ class Signature:
             parts.append(f"{expected_name(argument)} {name}{default}")
         if not self.method and (out := shown_out(self.op.qualified)):
             parts.extend((out,) if star else ("*", out))
-        return f"({', '.join(parts)})"
+        return parts
 
 
 def _shown_default(value: Any) -> str:
