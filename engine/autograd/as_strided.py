@@ -52,7 +52,7 @@ def as_strided_backward(gradient: Tensor, source: Layout, result: Layout) -> Ten
     storage = zeros((max(source.extent(), result.extent(), 0),), gradient)
     if overlaps(result.sizes, result.strides):
         where = fresh(positions(result), int64)
-        storage = storage.index_add(0, where, gradient.reshape(-1))
+        storage.index_add_(0, where, gradient.reshape(-1))
     elif gradient.numel():
         storage.as_strided(result.sizes, result.strides, result.offset).copy_(gradient)
     if overlaps(source.sizes, source.strides):

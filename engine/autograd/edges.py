@@ -14,7 +14,16 @@ from typing import Any
 
 from stridescope.engine.autograd.as_strided import AsStridedBackward0, view_into
 from stridescope.engine.autograd.blank import blank
-from stridescope.engine.autograd.node import NO_EDGE, Edge, Gradients, Node, accumulator, forward_name, set_history
+from stridescope.engine.autograd.node import (
+    NO_EDGE,
+    Edge,
+    Gradients,
+    Node,
+    accumulator,
+    forward_name,
+    hooks_of,
+    set_history,
+)
 from stridescope.engine.events import RequiresGradSet, journal
 from stridescope.engine.tensor import Tensor
 
@@ -74,17 +83,27 @@ def refresh(view: Tensor) -> None:
         return
     if view._node is None and not base._requires_grad:
         return
-    if view._node is None and view._requires_grad and not (info is not None and info.inherited):
-        return  # a leaf of its own, such as detach()[…].requires_grad_()
     refuse_rebase(view, indirect=True)
     info = info_of(view)
     if info.replay is not None:
         fresh = info.replay(base)
+        move_hooks(view, fresh._node)
         view._node, view._output_nr = fresh._node, fresh._output_nr
     else:
-        set_history(AsStridedBackward0(base, view, gradient_edge(base)), [view])
+        node = AsStridedBackward0(base, view, gradient_edge(base))
+        move_hooks(view, node)
+        set_history(node, [view])
     view._requires_grad = True
     info.version, info.inherited = version, False
+
+
+def move_hooks(target: Tensor, node: Node) -> None:
+    """The tensor gets a new node: hooks registered so far stay with the old one, ``retain_grad`` follows the tensor."""
+    target._hooks = None
+    if target._retains_grad:
+        old = target._node._hooks.retain.pop(target._output_nr, None)
+        if old is not None:
+            hooks_of(node).retain[0] = old
 
 
 class CopySlices(Node):

@@ -20,6 +20,10 @@ from stridescope.engine.tensor import Tensor, from_array
 # What a formula's parameter may ask of a tensor argument, beside the tensor itself: suffix -> getter.
 FACETS: dict[str, Callable[[Tensor], Any]] = {
     "_sym_sizes": lambda t: t._array.shape,
+    "_sym_sizes_opt": lambda t: t._array.shape,
+    "_sym_argsize_0": lambda t: t._array.shape[0],
+    "_sym_argsize_minus_1": lambda t: t._array.shape[-1],
+    "_sym_argsize_minus_2": lambda t: t._array.shape[-2],
     "_sym_strides": lambda t: t.strides,
     "_sym_storage_offset": lambda t: t.offset,
     "_sym_numel": lambda t: t._array.size,

@@ -8,14 +8,14 @@ from typing import Any
 from stridescope.engine.autograd.edges import (
     CopySlices,
     ViewInfo,
-    grad_fn_of,
     info_of,
+    move_hooks,
     refresh,
     refuse_rebase,
     spread_requires_grad,
 )
 from stridescope.engine.autograd.modes import grad_mode
-from stridescope.engine.autograd.node import Node, hooks_of, meta_of, set_history
+from stridescope.engine.autograd.node import Node, meta_of, set_history
 from stridescope.engine.autograd.saved import SavedTensor
 from stridescope.engine.tensor import Tensor, alias
 
@@ -99,7 +99,7 @@ def check_inplace(target: Tensor, wanted: bool) -> None:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place operation."
             )  # fmt: skip
-    if target._requires_grad and grad_fn_of(target) is None:
+    if target._requires_grad and target._node is None:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
 
 
@@ -128,7 +128,7 @@ def rebase_history(target: Tensor, node: Node) -> None:
     """
     base = target._base_tensor
     if base is None:
-        _move_hooks(target, node)
+        move_hooks(target, node)
         required = target._requires_grad
         set_history(node, [target])
         if not required:
@@ -138,7 +138,7 @@ def rebase_history(target: Tensor, node: Node) -> None:
     around = CopySlices(base, target, node)
     required = base._requires_grad
     if target._requires_grad:
-        _move_hooks(base, around)
+        move_hooks(base, around)
     set_history(around, [base])
     if not required:
         spread_requires_grad(base, True)
@@ -149,12 +149,3 @@ def rebase_history(target: Tensor, node: Node) -> None:
 def set_outputs(node: Node, target: Tensor) -> None:
     """Tell the write's own node what it writes; the tensor's history is the node around it."""
     node._outputs.append(meta_of(target))
-
-
-def _move_hooks(target: Tensor, node: Node) -> None:
-    """Hooks registered so far stay with the old node; ``retain_grad`` follows the tensor."""
-    target._hooks = None
-    if target._retains_grad:
-        old = target._node._hooks.retain.pop(target._output_nr, None)
-        if old is not None:
-            hooks_of(node).retain[0] = old

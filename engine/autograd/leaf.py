@@ -82,8 +82,9 @@ def retain_grad(self: Tensor) -> None:
     """Keep the gradient of a non-leaf in its ``.grad``."""
     if not self._requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    node = grad_fn_of(self)
-    if node is not None and not self._retains_grad:
+    if self._node is not None and not self._retains_grad:
+        node = grad_fn_of(self)
+        assert node is not None
         hooks_of(node).retain[self._output_nr] = weakref.ref(self)
         self._retains_grad = True
 
@@ -106,6 +107,7 @@ def detach_(self: Tensor) -> Tensor:
         )
     self._node, self._requires_grad, self._output_nr = None, False, 0
     self._hooks, self._retains_grad = None, False
+    spread_requires_grad(self, False)
     if self._id and (emit := journal.emit) is not None:
         emit((RequiresGradSet.code, self._id, False))
     return self

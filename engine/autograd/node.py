@@ -162,8 +162,8 @@ def _announce(node: Node) -> None:
 
 
 def forward_name(node: Node) -> str:
-    """What messages call the op that made a node: ``Mul`` for ``MulBackward0``."""
-    return re.sub(r"Backward\d*$", "", node.name())
+    """What messages call the op that made a node: ``Mul`` for ``MulBackward0``, ``Squeeze1`` for ``SqueezeBackward1``."""
+    return re.sub(r"Backward(0$|(?=\d*$))", "", node.name())
 
 
 def hooks_of(node: Node) -> NodeHooks:

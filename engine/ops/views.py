@@ -131,11 +131,16 @@ permute = define(
     samples=[((2, 3, 4), (2, 0, 1))],
 )
 
+def _plainly_laid(array: Any) -> bool:
+    """Row-major, and without a stride of its own on a last dim of size 1, which the view's strides would follow."""
+    return array.flags.c_contiguous and (not array.ndim or array.strides[-1] == array.itemsize)  # type: ignore[no-any-return]
+
+
 view = define(
     "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     doc="Reads the same elements in another shape; refuses when only a copy could.",
     view=_view,
-    quick=lambda a, size: a.reshape(size) if a.flags.c_contiguous and min(size, default=0) >= -1 else None,
+    quick=lambda a, size: a.reshape(size) if _plainly_laid(a) and min(size, default=0) >= -1 else None,
     grads={"self": lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)},
     samples=[((3, 4), (2, 6))],
     function=False,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.as_strided import as_strided_backward
 from stridescope.engine.dispatch.call import by_tensor
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
@@ -188,19 +189,8 @@ unfold_backward = _define_gradient(
 def _as_strided_grad(
     grad: Tensor, own: Layout, size: Sequence[int], stride: Sequence[int], storage_offset: int | None
 ) -> Tensor:
-    """Add the gradient into a flat storage, then read that storage as the input did.
-
-    Where the input reads an element several times, each reading gets its share.
-    """
-    out = Layout(tuple(size), tuple(stride), own.offset if storage_offset is None else storage_offset)
-    shared = min(own.offset, out.offset)
-    own, out = own._replace(offset=own.offset - shared), out._replace(offset=out.offset - shared)
-    length = max(own.extent(), out.extent())
-    places = from_array(positions(out).reshape(-1))
-    flat = grad.new_zeros((length,)).index_put((places,), grad.reshape(-1), True)
-    if not is_non_overlapping(own):
-        flat = flat / from_array(np.maximum(np.bincount(positions(own).ravel(), minlength=length), 1)).to(grad.dtype)
-    return flat.as_strided(own.sizes, own.strides, own.offset)  # type: ignore[no-any-return]
+    offset = own.offset if storage_offset is None else storage_offset
+    return as_strided_backward(grad, own, Layout(tuple(size), tuple(stride), offset))
 
 
 # ---- the views -----------------------------------------------------------------------------------------------------

@@ -128,7 +128,7 @@ def look(program: Program, tensor: Any, graph: bool) -> Any:
     """Everything one can see of a tensor."""
     seen: dict[str, Any] = {
         "shape": list(tensor.shape),
-        "stride": list(tensor.stride()),
+        "stride": strides(tensor),
         "offset": tensor.storage_offset(),
         "version": None if program.inferred else tensor._version,
         "requires_grad": tensor.requires_grad,
@@ -139,6 +139,11 @@ def look(program: Program, tensor: Any, graph: bool) -> Any:
     if graph:
         seen |= graph_of(tensor)
     return seen
+
+
+def strides(tensor: Any) -> list[int | None]:
+    """The strides that matter: those of dims with more than one element."""
+    return [stride if size > 1 else None for size, stride in zip(tensor.shape, tensor.stride(), strict=True)]
 
 
 def base_of(program: Program, tensor: Any) -> Any:
@@ -169,7 +174,7 @@ def graph_of(tensor: Any) -> dict[str, Any]:
 def grad_of(grad: Any) -> Any:
     node = grad.grad_fn
     values = [plain(v) for v in flat(grad.detach().tolist())]
-    return [list(grad.shape), list(grad.stride()), grad._version, node and node.name(), values]
+    return [list(grad.shape), strides(grad), grad._version, node and node.name(), values]
 
 
 def flat(values: Any) -> list[Any]:
