@@ -212,4 +212,5 @@ def _accepted(ours: socket.socket) -> socket.socket:
     if os.name != "nt":
         return ours
     with ours:
+        ours.settimeout(30)  # a worker that dies before it calls must not hang the window
         return ours.accept()[0]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
+import threading
 import traceback
 import types
 from collections.abc import Callable, Sequence
@@ -109,6 +111,8 @@ def leave(status: int) -> None:
     """End the process with a status as :func:`run_script` returns it; a negative one is a signal's number."""
     if status >= 0:
         sys.exit(status)
+    threading._shutdown()  # type: ignore[attr-defined]  # what Python does at its end before it signals itself
+    atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
     signal.signal(-status, signal.SIG_DFL)

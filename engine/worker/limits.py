@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -34,7 +35,8 @@ def limit_memory(limit: int, passed: Callable[[], None]) -> None:
 
         # Address space is more than memory: what is mapped already, the limit itself, and room for libraries.
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (_mapped() + 2 * limit, hard))
+        with contextlib.suppress(ValueError, OSError):  # macOS has the name and not the limit
+            resource.setrlimit(resource.RLIMIT_AS, (_mapped() + 2 * limit, hard))
     threading.Thread(target=_look, args=(limit, passed), name="stridescope-memory", daemon=True).start()
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
+from stridescope.engine.recording.reader import Recording
+
 PROGRAMS = sorted((pathlib.Path(__file__).parents[2] / "scripts" / "as_python").glob("*.py"))
 # Python 3.11 itself renews what locals() returned at every line that it traces.
 RECORDED = [path for path in PROGRAMS if path.stem != "holds_locals" or sys.version_info >= (3, 12)]
@@ -41,12 +43,16 @@ def test_runs_as_python_runs_it(path: pathlib.Path, python: Runner, run: Runner)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
-def test_is_recorded_as_python_runs_it(path: pathlib.Path, python: Runner, record: Runner) -> None:
+def test_is_recorded_as_python_runs_it(
+    path: pathlib.Path, tmp_path: pathlib.Path, python: Runner, record: Runner
+) -> None:
     status, output, errors = python(path, "one", "--two", input=INPUT)
     recorded = record(path, "one", "--two", input=INPUT)
     assert recorded[:2] == (status, output)
     # Watching takes a few levels of Python's stack: a recursion without end is cut off that much earlier.
     assert uncounted(recorded[2]) == uncounted(errors)
+    with Recording.open(tmp_path / "recorded.stride") as recording:
+        assert recording.meta["ended"] and recording.meta["status"] == status
 
 
 @pytest.mark.parametrize("name", SOURCES)
