@@ -7,6 +7,7 @@ byte. The rules and error texts are PyTorch's (``aten/src/ATen/TensorUtils.cpp``
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -151,6 +152,11 @@ def suggests_channels_last(sizes: Sequence[int], strides: Sequence[int]) -> bool
 
 def is_non_overlapping_and_dense(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether the elements fill one run of memory exactly once, in whatever order of dims."""
+    return _fills_once(tuple(sizes), tuple(strides))
+
+
+@functools.lru_cache(4096)
+def _fills_once(sizes: Ints, strides: Ints) -> bool:
     if len(sizes) == 1:
         return sizes[0] < 2 or strides[0] == 1
     expected = 1
@@ -300,10 +306,14 @@ def dense_strides_like(sizes: Sequence[int], strides: Sequence[int]) -> Ints:
     Non-overlapping dense tensors keep their strides; others get dense strides in the same order of dims
     (``infer_dense_strides`` of ``aten/src/ATen/native/TensorFactories``/``TensorIterator``).
     """
-    if is_non_overlapping_and_dense(sizes, strides):
-        return tuple(strides)
-    order = iterator_order([tuple(sizes)], [tuple(strides)])
-    return strides_in_order(sizes, order)
+    return _dense_like(tuple(sizes), tuple(strides))
+
+
+@functools.lru_cache(4096)
+def _dense_like(sizes: Ints, strides: Ints) -> Ints:
+    if _fills_once(sizes, strides):
+        return strides
+    return strides_in_order(sizes, iterator_order([sizes], [strides]))
 
 
 def strides_in_order(sizes: Sequence[int], order: Sequence[int]) -> Ints:

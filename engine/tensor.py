@@ -32,6 +32,7 @@ from stridescope.engine.storage import pointer as _pointer
 
 _ids = itertools.count(1)
 _new = object.__new__
+BINS, SAMPLED = 16, 4096  # of the histogram in a storage's summary
 _MADE, _WRITTEN = TensorMade.code, StorageWritten.code
 
 
@@ -351,13 +352,27 @@ def storage_bytes(storage: Storage) -> bytes:
 def summary(storage: Storage, kind: dtype) -> tuple[Any, ...]:
     """The StorageSummarised event of a storage read as ``kind``: range, mean, NaN count and a histogram of 16 bins."""
     values = storage.raw[: storage.nbytes // kind.itemsize * kind.itemsize].view(kind.np)
-    real = np.abs(values) if kind.is_complex else values.astype(np.float64)
-    finite = real[np.isfinite(real)]
-    low, high, mean = (finite.min(), finite.max(), finite.mean()) if finite.size else (0.0, 0.0, 0.0)
-    bins = tuple(np.histogram(finite, 16)[0].tolist()) if finite.size else ()
-    nans = int(np.isnan(real).sum())
+    real = np.abs(values) if kind.is_complex else values
+    if real.dtype.kind == "V" or real.dtype.itemsize < 4:  # bfloat16, half, small integers: sums need more room
+        real = real.astype(np.float32)
+    low, high, nans = real.min(), real.max(), 0
+    if not (np.isfinite(low) and np.isfinite(high)):
+        nans = int(np.count_nonzero(np.isnan(real)))
+        real = real[np.isfinite(real)]
+        low, high = (real.min(), real.max()) if real.size else (0, 0)
+    mean = float(real.mean()) if real.size else 0.0
     head = (StorageSummarised.code, storage.id, kind.name)
-    return (*head, float(low), float(high), float(mean), nans, values.size, bins)
+    return (*head, float(low), float(high), mean, nans, values.size, _histogram(real, float(low), float(high)))
+
+
+def _histogram(values: Array, low: float, high: float) -> tuple[int, ...]:
+    """Counts in ``BINS`` equal parts of the range, of at most ``SAMPLED`` evenly spaced values."""
+    if not values.size:
+        return ()
+    sample = values[:: -(-values.size // SAMPLED)].astype(np.float64)
+    width = (high - low) or 1.0
+    places = np.minimum((sample - low) * (BINS / width), BINS - 1).astype(np.intp)
+    return tuple(np.bincount(places, minlength=BINS).tolist())
 
 
 def bump_version(tensor: Tensor) -> None:

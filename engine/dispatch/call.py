@@ -73,6 +73,8 @@ def {name}({signature}):
         stage_track(op, ({names}), out)
     return out
 """
+_FITS = "r.strides == a.strides and r.dtype is a.dtype"
+_FITS_OTHER = "r.flags.c_contiguous and a.flags.c_contiguous and r.dtype is gives.np"
 _BINARY = """
 def {name}({signature}):
     kind = self.dtype
@@ -92,10 +94,10 @@ def {name}({signature}):
     if r is not None:
         if r.__class__ is not ndarray:
             r = asarray(r)
-        if r.strides == a.strides and r.dtype is a.dtype:
+        if {fits}:
             out = new(Tensor)
             out._array = r
-            out.dtype = kind
+            out.dtype = {gives}
             out._storage = out._version_counter = out._node = None
             out._requires_grad = False
         else:
@@ -195,12 +197,15 @@ def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[st
     passed = "".join(f"{f'{a.name}=' if a.name in named else ''}{_safe(a.name)}, " for a in schema.arguments)
     defaults = {f"d_{a.name}": a.default for a in schema.arguments if a.default is not REQUIRED}
     rest = "".join(f" and {_safe(a.name)} == {a.default}" for a in schema.arguments[2:])
+    other_kind = getattr(op.run, "gives", None) is not None
     source = template.format(
         name=symbol,
         signature=_signature(schema),
         names=passed,
         wants=_wants(op),
         plain_rest=rest,
+        fits=_FITS_OTHER if other_kind else _FITS,
+        gives="gives" if other_kind else "kind",
         array_names=", ".join(["a", *(_safe(a.name) for a in schema.arguments[1:])]),
         second=_safe(schema.arguments[1].name) if len(schema.arguments) > 1 else "",
     )
@@ -208,7 +213,7 @@ def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[st
     scope |= {"any_wants": any_wants, "new": object.__new__, "quick": op.quick, "mark_view": mark_view}
     scope["quick_errors"] = (ValueError, IndexError, TypeError)
     if isinstance(op.run, Pointwise):
-        scope |= {"ufunc": op.run.ufunc, "quick": op.run.quick, "numbers": NUMBERS,
+        scope |= {"ufunc": op.run.ufunc, "quick": op.run.quick, "numbers": NUMBERS, "gives": op.run.gives,
                   "ndarray": np.ndarray, "asarray": np.asarray}  # fmt: skip
     exec(compile(source, f"<op {op.qualified}>", "exec"), scope)
     return scope[symbol]

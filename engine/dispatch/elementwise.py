@@ -63,4 +63,6 @@ def elementwise(
     quick: Callable[..., Any] | None = None,
 ) -> Choosy:
     """The backend part of an elementwise op with its dtypes; see :class:`Choosy` and :class:`Pointwise`."""
-    return Choosy(function, label, takes, refuse, to_float=to_float, gives=gives, through=through, count=count)
+    return Choosy(
+        function, label, takes, refuse, to_float=to_float, gives=gives, through=through, count=count, quick=quick
+    )

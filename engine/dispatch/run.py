@@ -172,7 +172,7 @@ class Pointwise:
         quick: Callable[..., Any] | None = None,
     ) -> None:
         self.function, self.to_float, self.gives, self.through, self.count = function, to_float, gives, through, count
-        plain = isinstance(function, np.ufunc) and gives is None and function.nout == 1
+        plain = isinstance(function, np.ufunc) and function.nout == 1
         self.ufunc = quick or (function if plain else None)
         self.quick = FLOATS if to_float else FLOATS | {int64}
 

@@ -48,6 +48,13 @@ def sliced(layout: Layout, dim: int, start: int | None, end: int | None, step: i
     return Layout(sizes, strides, layout.offset + first * layout.strides[dim])
 
 
+def _sliced_array(a: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+    """``sliced`` on the array itself, for the first two dims."""
+    if step < 1 or dim not in (0, 1):
+        return None
+    return a[start:end:step] if dim == 0 else a[:, start:end:step]
+
+
 def _clamped(index: int, size: int) -> int:
     return min(max(index + size if index < 0 else index, 0), size)
 
@@ -208,6 +215,7 @@ slice_ = define(
     "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
     doc="Every step-th element from start up to end along a dim.",
     view=sliced,
+    quick=_sliced_array,
     grads={
         "self": lambda grad, self_sym_sizes, dim, start, end, step: slice_backward.call(
             grad, self_sym_sizes, dim, start, end, step
