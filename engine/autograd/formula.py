@@ -75,6 +75,7 @@ class Plan(NamedTuple):
     needed: tuple[bool, ...]
     of_args: tuple[Keep, ...]
     of_results: tuple[Keep, ...]
+    checked: tuple[str, ...]  # kept, but asked for by no formula that runs: only their version is looked at
     numbers: tuple[str, ...]  # what is kept of Tensor arguments: a number in their place counts as a saved tensor
     steps: tuple[Step, ...]
 
@@ -134,7 +135,8 @@ class Derivative:
         of_args = tuple(keep for keep in keeps if not keep.of_result)
         of_results = tuple(keep for keep in keeps if keep.of_result)
         numbers = tuple(keep.name for keep in of_args if keep.facet is None and keep.name in self.tensors)
-        return Plan(needed, of_args, of_results, numbers, tuple(self._step(f, needed) for f in active))
+        checked = tuple(name for name in kept if name not in active_wants)
+        return Plan(needed, of_args, of_results, checked, numbers, tuple(self._step(f, needed) for f in active))
 
     def keep(self, name: str) -> Keep:
         """Where a call has what a formula calls ``name``; raises KeyError when nothing is called so."""
@@ -232,6 +234,8 @@ class OpNode(Node):
         saved = self.saved
         if not any(g is not None for g in gradients):
             return (None,) * len(self._edges)
+        for name in self.plan.checked:
+            unpacked(saved[name], self)
         found: list[Any] = [None] * len(self.plan.needed)
         for positions, run in self.plan.steps:
             result = run(self, gradients, saved)

@@ -48,7 +48,10 @@ def _switch(tensor: Tensor, value: bool, refusal: str) -> None:
         raise RuntimeError(refusal)
     if value and tensor._inference and not grad_mode.inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-    if tensor._requires_grad != value:
+    info = tensor._view_info
+    if info is not None and info.inherited:
+        info.inherited = not value  # it requires grad anyway, for its base does: now or no longer in its own right
+    elif tensor._requires_grad != value:
         tensor._requires_grad = value
         if tensor._id and (emit := journal.emit) is not None:
             emit((RequiresGradSet.code, tensor._id, value))
