@@ -10,6 +10,7 @@ from stridescope.engine.dispatch.op import DECLARED, Op
 from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.kernels import floating_errors
 from stridescope.engine.ops import (
+    activations,
     aliases,
     areas,
     arithmetic,
@@ -17,6 +18,7 @@ from stridescope.engine.ops import (
     choice,
     comparison,
     complexes,
+    conv,
     copying,
     creation,
     cumulative,
@@ -34,11 +36,15 @@ from stridescope.engine.ops import (
     linalg_qr,
     linalg_solve,
     linalg_triangular,
+    linear,
+    losses,
+    losses_class,
     matmul,
     minmax,
     norms,
     pairs,
     polynomials,
+    pooling,
     powers,
     products,
     random_ops,
@@ -50,10 +56,12 @@ from stridescope.engine.ops import (
     sampling,
     scatter,
     searching,
+    segments,
     selecting,
     softmax,
     sorting,
     special,
+    spectral,
     spread,
     statistics,
     triangles,
@@ -74,7 +82,7 @@ MODULES = (
     views_dtype, views_copy, joining, rearranging, indexing, areas, norms, statistics, aliases, resizing, filling,
     selecting, scatter, indexed, triangles, softmax, searching, products, ranges, random_ops, sampling, linalg_lu,
     linalg_solve, linalg_triangular, linalg_eigen, linalg_least, linalg_norms, linalg_qr, special, polynomials,
-    fourier,
+    fourier, activations, linear, losses, losses_class, conv, pooling, segments, spectral,
 )  # fmt: skip
 aliases.declare()
 OPS: tuple[Op, ...] = tuple(DECLARED)

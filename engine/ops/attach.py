@@ -9,7 +9,7 @@ from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.parser import Function, is_number
 from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.events import journal
-from stridescope.engine.ops import attributes, complexes, indexing, linalg_lu, norms, operators, printing, searching
+from stridescope.engine.ops import attributes, complexes, indexing, linalg_lu, norms, operators, printing, searching, spectral
 from stridescope.engine.tensor import Tensor
 
 
@@ -38,7 +38,7 @@ def attach_methods(ops: Iterable[Op]) -> None:
             grouped.setdefault(op.name, []).append(op)
     for name, overloads in grouped.items():
         setattr(Tensor, name, _method(Function(name, overloads, method=True)))
-    for module in (attributes, indexing, printing, complexes, operators, norms, searching, linalg_lu):
+    for module in (attributes, indexing, printing, complexes, operators, norms, searching, linalg_lu, spectral):
         for name, value in module.METHODS.items():
             setattr(Tensor, name, value)
     by_name = {op.qualified: op for op in ops}

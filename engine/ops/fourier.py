@@ -12,9 +12,9 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import INTEGER, default_float, dtype, scalar_name
 from stridescope.engine.layout import wrap_dim, wrap_dims
-from stridescope.engine.ops.lookup import concatenated
+from stridescope.engine.ops.lookup import concatenated, op_call
 from stridescope.engine.ops.reduce import wrapped
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, fresh
 
 NONE, ROOT, ALL = 0, 1, 2  # what a transform is divided by: nothing, the root of the count, the count
 
@@ -23,6 +23,20 @@ NONE, ROOT, ALL = 0, 1, 2  # what a transform is divided by: nothing, the root o
 
 def _scale(normalization: int, count: int) -> float:
     return 1.0 if normalization == NONE else 1.0 / math.sqrt(count) if normalization == ROOT else 1.0 / count
+
+
+def _by_stride(tensor: Tensor, dims: Sequence[int]) -> list[int]:
+    """The dims, those with the largest strides first."""
+    strides = tensor.strides
+    return sorted(dims, key=lambda d: -strides[d])
+
+
+def _placed(result: Any, kind: dtype, tensor: Tensor, dims: Sequence[int]) -> Tensor:
+    """The result in the memory order that PyTorch's transform leaves: the transformed dims innermost."""
+    others = _by_stride(tensor, [d for d in range(result.ndim) if d not in dims])
+    order = [*others, *dims]
+    array = np.ascontiguousarray(result.transpose(order), dtype=kind.np)
+    return fresh(array.transpose(np.argsort(order)), kind, tensor.device)
 
 
 def _count(sizes: Sequence[int], dims: Sequence[int]) -> int:
@@ -37,7 +51,8 @@ def _c2c_run(self: Tensor, dim: Sequence[int], normalization: int, forward: bool
         return wrapped(array.copy(), self.dtype, self)
     run = fft.fftn if forward else fft.ifftn
     result = run(array, axes=tuple(dim), norm="backward" if forward else "forward")
-    return wrapped(result * _scale(normalization, _count(array.shape, dim)), self.dtype, self)
+    scaled = result * _scale(normalization, _count(array.shape, dim))
+    return _placed(scaled, self.dtype, self, _by_stride(self, dim))
 
 
 def _r2c_run(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Tensor:
@@ -45,7 +60,8 @@ def _r2c_run(self: Tensor, dim: Sequence[int], normalization: int, onesided: boo
 
     array, kind = resolved(self), self.dtype.to_complex()
     result = (fft.rfftn if onesided else fft.fftn)(array, axes=tuple(dim))
-    return wrapped(result * _scale(normalization, _count(array.shape, dim)), kind, self)
+    scaled = result * _scale(normalization, _count(array.shape, dim))
+    return _placed(scaled, kind, self, [*_by_stride(self, dim[:-1]), dim[-1]])
 
 
 def _c2r_run(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Tensor:
@@ -56,7 +72,8 @@ def _c2r_run(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size
     if others:
         array = fft.ifftn(array, axes=tuple(others), norm="forward")
     result = fft.irfft(array, n=last_dim_size, axis=last, norm="forward")
-    return wrapped(result * _scale(normalization, _count(result.shape, dim)), kind, self)
+    scaled = result * _scale(normalization, _count(result.shape, dim))
+    return _placed(scaled, kind, self, [last])
 
 
 c2c = define(
@@ -141,7 +158,8 @@ def _as_float(name: str, tensor: Tensor, to_complex: bool = False) -> Tensor:
 
 def _real_only(name: str, tensor: Tensor) -> None:
     if tensor.dtype.is_complex:
-        raise RuntimeError(f"{name} expects a real input tensor, but got {scalar_name(tensor.dtype)}")
+        word = "real-valued" if name.endswith("n") else "real"
+        raise RuntimeError(f"{name} expects a {word} input tensor, but got {scalar_name(tensor.dtype)}")
 
 
 def _resized(tensor: Tensor, sizes: Sequence[int], dims: Sequence[int]) -> Tensor:
@@ -150,9 +168,12 @@ def _resized(tensor: Tensor, sizes: Sequence[int], dims: Sequence[int]) -> Tenso
         own = tensor.shape[dim]
         if own > size:
             tensor = tensor.narrow(dim, 0, size)
-        elif own < size:
-            shape = [size - own if d == dim else n for d, n in enumerate(tensor.shape)]
-            tensor = concatenated([tensor, tensor.new_zeros(shape)], dim)
+    missing = [0] * tensor._array.ndim
+    for size, dim in zip(sizes, dims, strict=True):
+        missing[dim] = max(size - tensor.shape[dim], 0)
+    if any(missing):
+        pads = [pad for dim in reversed(range(len(missing))) for pad in (0, missing[dim])]
+        tensor = op_call("constant_pad_nd")(tensor, pads, 0)
     return tensor
 
 

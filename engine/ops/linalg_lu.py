@@ -8,6 +8,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, int32
 from stridescope.engine.layout import broadcast_shapes
@@ -226,7 +227,9 @@ lu_unpack = define(
 
 def _torch_lu(self: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     LU, pivots, info = lu_factor_ex.call(self, pivot, not get_infos)
-    return (LU, pivots, info) if get_infos else (LU, pivots)
+    if not get_infos:
+        return LU, pivots
+    return return_type("_lu_with_info", ("LU", "pivots", "info"))((LU, pivots, info))
 
 
 # ---- solving by a factorisation ----------------------------------------------------------------------------------

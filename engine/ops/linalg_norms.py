@@ -256,9 +256,10 @@ define(
 
 
 def _vander(x: Tensor, N: int | None = None) -> Tensor:
-    if not x._array.ndim or (N is not None and N <= 0):
-        raise RuntimeError("N must be greater than 1.")
+    x = x if x._array.ndim else x.view(1)
     count = x.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
     kind = x.dtype if x.dtype.category >= 1 else default_float()
     powers = x.to(kind).unsqueeze(-1).expand((*x.shape, count - 1))
     ones = powers.new_ones((*x.shape, 1))

@@ -210,6 +210,8 @@ def _again(function: Any, grad: Tensor, *inputs: Tensor) -> tuple[Any, ...]:
     before, grad_mode.enabled = grad_mode.enabled, True
     try:
         result = function(*leaves)
+        if not result._requires_grad:
+            return (None,) * len(inputs)
         return tuple(autograd.grad(result, leaves, grad, create_graph=keep, allow_unused=True))
     finally:
         grad_mode.enabled = before

@@ -113,42 +113,40 @@ def _triangular_solve(
         )
     )
     check_matrix("torch.triangular_solve", self, "b")
+    return _triangular_run(self, A, upper, transpose, unitriangular)
+
+
+def _triangular_run(
+    self: Tensor, A: Tensor, upper: bool, transpose: bool, unitriangular: bool
+) -> tuple[Tensor, Tensor]:
     batch = broadcast_shapes(self.shape[:-2], A.shape[:-2])
-    a, b = A.expand((*batch, *A.shape[-2:])), self.expand((*batch, *self.shape[-2:]))
-    x = _triangular_op.call(b, a, upper, transpose, unitriangular)
-    return x, a.clone()
-
-
-def _triangular_run(self: Tensor, A: Tensor, upper: bool, transpose: bool, unitriangular: bool) -> Tensor:
+    copy = np.broadcast_to(resolved(A), (*batch, *A.shape[-2:]))
     a = np.swapaxes(resolved(A), -1, -2) if transpose else resolved(A)
     x = back_substituted(a, resolved(self), upper != transpose, True, unitriangular)
-    return column_major(x, self.dtype, self)
+    return column_major(x, self.dtype, self), column_major(copy, self.dtype, self)
 
 
 def _triangular_run_grads(
-    grad: Tensor, A: Tensor, result: Tensor, upper: bool, transpose: bool, unitriangular: bool
-) -> tuple[Tensor, Tensor]:
+    grads: Any, A: Tensor, solution: Tensor, upper: bool, transpose: bool, unitriangular: bool
+) -> tuple[Any, Any]:
+    grad, copied = grads[:2]
+    if grad is None:
+        return None, copied
+    result = solution
     turned = (A.conj() if A.dtype.is_complex else A) if transpose else A.mH
     gB = solve_triangular.call(turned, grad, upper if transpose else not upper, True, unitriangular)
     gA = -((result.conj() if A.dtype.is_complex else result) @ gB.mT) if transpose else -(gB @ result.mH)
     shift = 1 if unitriangular else 0
-    return gB, gA.triu(shift) if upper else gA.tril(-shift)
+    cut = gA.triu(shift) if upper else gA.tril(-shift)
+    return gB, cut if copied is None else cut + copied
 
 
-_triangular_op = define(
-    "_triangular_solve(Tensor self, Tensor A, bool upper, bool transpose, bool unitriangular) -> Tensor",
-    doc="The solutions of a triangular system.",
-    run=_triangular_run,
-    node="TriangularSolveBackward0",
-    grads={"self,A": _triangular_run_grads},
-    method=False,
-    function=False,
-)
 define(
     "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool unitriangular=False) "
     "-> (Tensor solution, Tensor cloned_coefficient)",
     doc="The solutions of a triangular system, and a copy of its matrix.",
-    composite=_triangular_solve,
+    run=_triangular_solve,
+    grads={"self,A": _triangular_run_grads},
 )
 
 # ---- Cholesky ----------------------------------------------------------------------------------------------------

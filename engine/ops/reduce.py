@@ -294,6 +294,8 @@ def _sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     leading = tuple(range(extra))
     ones = tuple(d + extra for d, n in enumerate(size) if n == 1 and shape[d + extra] != 1)
     result: Any = self
+    if not size:
+        return self.sum()  # type: ignore[no-any-return]
     if ones or leading:
         result = self.sum(leading + ones, True)
     return result.view(tuple(size)) if leading else result  # type: ignore[no-any-return]

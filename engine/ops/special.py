@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
-from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.op import Op, define, node_name
 from stridescope.engine.dtype import FLOAT
 from stridescope.engine.ops.arithmetic import add_scalar, mul_scalar
 from stridescope.engine.ops.choice import where
@@ -88,7 +88,9 @@ def _polygamma(a: Any, n: int) -> Any:
     if n == 0:
         return _digamma(a)
     sign = 1.0 if n % 2 else -1.0
-    return (sign * math.factorial(n) * special.zeta(n + 1.0, a.astype(np.float64))).astype(a.dtype)
+    result = sign * math.factorial(n) * special.zeta(n + 1.0, a.astype(np.float64))
+    undefined = np.isneginf(a) if n == 1 else np.isposinf(a)
+    return np.where(undefined, np.nan, result).astype(a.dtype)
 
 
 _polygamma_kernel = elementwise(_polygamma, "polygamma", "bif", to_float=True, count=1)
@@ -115,11 +117,9 @@ define(
 
 
 def _mvlgamma(a: Any, p: int) -> Any:
-    from scipy import special
-
     steps = np.arange(p) * 0.5
     wide = a.astype(np.float64)[..., None] - steps
-    total = special.gammaln(wide).sum(-1) + p * (p - 1) / 4.0 * math.log(math.pi)
+    total = _lgamma(wide).sum(-1) + p * (p - 1) / 4.0 * math.log(math.pi)
     return total.astype(a.dtype)
 
 
@@ -146,6 +146,19 @@ define(
 )
 
 
+def _incomplete(function: str, upper: bool) -> Callable[..., Any]:
+    """An incomplete gamma function with its limits at infinity."""
+
+    def compute(a: Any, x: Any) -> Any:
+        inner = scipy_function(function)(a, x)
+        none, all_ = (1, 0) if upper else (0, 1)
+        kind = np.asarray(inner).dtype.type
+        far = np.where(np.isinf(a) & np.isfinite(x) & np.greater_equal(x, 0), kind(none), inner)
+        return np.where(np.isinf(x) & np.isfinite(a) & np.greater(a, 0) & np.greater(x, 0), kind(all_), far)
+
+    return compute
+
+
 def _no_derivative(name: str) -> Any:
     raise RuntimeError(f"the derivative for '{name}' is not implemented.")
 
@@ -154,7 +167,7 @@ for _name, _function, _sign in (("igamma", "gammainc", 1.0), ("igammac", "gammai
     define(
         f"{_name}(Tensor self, Tensor other) -> Tensor",
         doc="The regularised incomplete gamma function" + (", its upper part." if _sign < 0 else "."),
-        run=elementwise(scipy_function(_function), f"{_name}_cpu", "f"),
+        run=elementwise(_incomplete(_function, _sign < 0), f"{_name}_cpu", "f"),
         grads={
             "self": (lambda grad: _no_derivative("igamma: input"))
             if _sign > 0
@@ -267,6 +280,7 @@ def _zeta(a: Any, b: Any) -> Any:
     kind = np.asarray(a).dtype
     result = special.zeta(np.asarray(a, np.float64), np.asarray(b, np.float64))
     # PyTorch: infinite at a == 1 and at the poles b = 0, -1, …; undefined below 1 and for other negative b.
+    result = np.where(np.isinf(a), np.nan, result)
     whole = np.floor(b) == b
     bad = np.where(np.less_equal(b, 0), np.where(whole, np.inf, np.nan), result)
     bad = np.where(np.less_equal(b, 0) & ~whole & (np.floor(a) == a), _shifted(a, b), bad)
@@ -283,7 +297,8 @@ def _shifted(a: Any, b: Any) -> Any:
         x, q = float(a[place]), float(b[place])
         steps = max(0, math.floor(-q) + 1) if math.isfinite(q) else 0
         if 0 < steps < 10_000:
-            head = sum((q + k) ** -x for k in range(steps)) if x == int(x) else math.nan
+            terms = [math.inf if q + k == 0 else (q + k) ** -x for k in range(steps)]
+            head = sum(terms) if x == int(x) else math.nan
             result[place] = head + special.zeta(x, q + steps)
     return result
 
@@ -291,7 +306,7 @@ def _shifted(a: Any, b: Any) -> Any:
 def _pairs(name: str, function: Callable[..., Any], doc: str, grads: dict[str, Callable[..., Any]]) -> None:
     """A function of two operands of which one may be a number."""
     run = elementwise(function, name.removeprefix("special_"), "bif", to_float=True)
-    camel = "".join(word.capitalize() for word in name.split("_"))
+    camel = node_name(name).removesuffix("Backward0")
     forms = (
         ("", "Tensor self, Tensor other", ("self", "other")),
         (".self_scalar", "Scalar self, Tensor other", ("other",)),
