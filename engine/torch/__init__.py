@@ -38,6 +38,7 @@ from stridescope.engine.ops import (
     products,
     searching,
     selecting,
+    spectral,
     views_shape,
 )
 from stridescope.engine.ops.generator import Generator, default_generator
@@ -67,7 +68,7 @@ globals().update(FUNCTIONS["torch"])
 globals().update(views_shape.FUNCTIONS)
 globals().update(joining.FUNCTIONS)
 globals().update(selecting.FUNCTIONS)
-for _module in (norms, searching, indexed, products, linalg_lu):
+for _module in (norms, searching, indexed, products, linalg_lu, spectral):
     globals().update(_module.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
 globals().update(top_level.FUNCTIONS)
