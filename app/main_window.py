@@ -355,8 +355,9 @@ class MainWindow(QMainWindow):
         self._due.start()
 
     def toggle_theme(self) -> None:
-        """Change between dark and light, and remember it."""
-        name = "light" if themes.active().name == "dark" else "dark"
+        """Take the next theme, and remember it."""
+        names = list(themes.THEMES)
+        name = names[(names.index(themes.active().name) + 1) % len(names)]
         QSettings().setValue("theme", name)
         self.set_theme(name)
 

@@ -49,7 +49,7 @@ def follow(state: State) -> Selection:
         [s.gradient for s in backward.sent[-1:] if s.gradient in state.tensors] if backward and backward.running else []
     )
     if not candidates and state.op is not None:
-        candidates = [t for t in state.op.outputs if t in state.tensors]
+        candidates = [t for t in state.op.outputs or state.op.inputs[:1] if t in state.tensors]
     if not candidates:
         candidates = [t.id for t in state.tensors.values() if t.names] or list(state.tensors)
     return linked(state, Selection(tensor=max(candidates))) if candidates else NOTHING

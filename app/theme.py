@@ -1,4 +1,4 @@
-"""Colours and fonts, dark and light: the only place that knows a colour's value.
+"""Colours and fonts, dark, light and of high contrast: the only place that knows a colour's value.
 
 Panels paint with tokens (``theme.now``, ``theme.hue(storage)``). The hues of storages are those of Okabe and Ito, which
 colour-blind people can tell apart; hatching says again what a colour says.
@@ -66,7 +66,12 @@ LIGHT = Theme(
     faint="#8a93a1", now="#b97700", on_now="#1c1400", fwd="#1769c7", bwd="#c4500f", ok="#18794e", err="#c2183e",
     free="#e9ecf0", keyword="#8431b5", number="#a8440b", string="#2f7a3b",
 )  # fmt: skip
-THEMES = {theme.name: theme for theme in (DARK, LIGHT)}
+CONTRAST = Theme(
+    name="contrast", bg="#000000", panel="#000000", panel2="#101010", line="#7a7a7a", text="#ffffff", dim="#e0e0e0",
+    faint="#bdbdbd", now="#ffe14d", on_now="#000000", fwd="#7cc0ff", bwd="#ffa36b", ok="#6dff9f", err="#ff8098",
+    free="#1c1c1c", keyword="#e0b0ff", number="#ffb59a", string="#b8f5a2",
+)  # fmt: skip
+THEMES = {theme.name: theme for theme in (DARK, LIGHT, CONTRAST)}
 
 
 def system_theme() -> Theme:
@@ -137,6 +142,12 @@ def pen(color: QColor, width: float = 1, *, dashed: bool = False) -> QPen:
 
 def hatch(color: QColor) -> QBrush:
     """Return diagonal stripes: the second sign for aliased, pending and freed."""
+    return _hatch(color.rgba())
+
+
+@functools.cache
+def _hatch(rgba: int) -> QBrush:
+    color = QColor.fromRgba(rgba)
     tile = QPixmap(8, 8)
     tile.fill(Qt.GlobalColor.transparent)
     painter = QPainter(tile)

@@ -61,7 +61,7 @@ def _float_text(value: float) -> str:
         return f"{int(value)}." if value or math.copysign(1, value) > 0 else "-0."
     if 0.005 <= abs(value) < 1000:
         return f"{value:.2f}" if abs(value) < 100 else f"{value:.1f}"
-    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e")
+    return f"{value:.0e}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
 
 
 def size_text(nbytes: int) -> str:

@@ -15,6 +15,7 @@ CAREFUL = 1500
 QUICK = 400  # nodes: larger graphs get fewer sweeps
 _LONGEST_CHAIN = 40  # a longer edge is drawn straight: its dummies would push everything aside
 _DUMMY_WIDTH = 0.3
+_LEAF_WEIGHT = 1e-4
 _SWEEPS = 6
 
 Edge = tuple[int, int]
@@ -66,7 +67,8 @@ def _columns(below: list[list[int]], layers: list[int]) -> np.ndarray:
     rows = _first_order(below, above, layers)
     for sweep in range(_SWEEPS if real <= QUICK else 2):
         _sort_rows(rows, above if sweep % 2 == 0 else below, from_top=sweep % 2 == 0)
-    return _straighten(rows, above, below, [1.0 if n < real else _DUMMY_WIDTH for n in range(len(below))])
+    widths = np.array([1.0 if node < real else _DUMMY_WIDTH for node in range(len(below))])
+    return _straighten(rows, above, below, widths)
 
 
 def _with_dummies(below: list[list[int]], layers: list[int]) -> tuple[list[list[int]], list[int], int]:
@@ -111,32 +113,42 @@ def _sort_rows(rows: list[list[int]], neighbours: list[list[int]], *, from_top: 
 
 
 def _straighten(
-    rows: list[list[int]], above: list[list[int]], below: list[list[int]], widths: list[float]
+    rows: list[list[int]], above: list[list[int]], below: list[list[int]], widths: np.ndarray
 ) -> np.ndarray:
-    """Return columns: each row as near to its neighbours' means as its order and widths allow."""
-    columns = np.zeros(len(widths))
+    """Return columns: each row as near to its neighbours' means as its order and widths allow.
+
+    Leaves weigh little, so that a chain stays straight while its leaves make room.
+    """
+    weights = np.array([1.0 if children else _LEAF_WEIGHT for children in below])
+    columns = np.zeros(len(below))
     for row in rows:
-        columns[row] = _packed(np.zeros(len(row)), [widths[n] for n in row])
+        columns[row] = _packed(np.zeros(len(row)), widths[row], weights[row])
     for sweep in range(_SWEEPS + 2 if len(widths) <= 2 * QUICK else 4):
         neighbours = above if sweep % 2 == 0 else below
         for row in reversed(rows) if sweep % 2 == 0 else rows:
-            wanted = np.array([columns[neighbours[n]].mean() if neighbours[n] else columns[n] for n in row])
-            columns[row] = _packed(wanted, [widths[n] for n in row])
+            wanted = np.array([_centre(columns, weights, neighbours[n], columns[n]) for n in row])
+            columns[row] = _packed(wanted, widths[row], weights[row])
     return columns - columns.min()
 
 
-def _packed(wanted: np.ndarray, widths: list[float]) -> np.ndarray:
-    """Return the places nearest to ``wanted`` (least squares) that keep the order and do not overlap."""
-    half = np.asarray(widths) / 2
+def _centre(columns: np.ndarray, weights: np.ndarray, neighbours: list[int], otherwise: float) -> float:
+    if len(neighbours) == 1:
+        return float(columns[neighbours[0]])
+    return float(np.average(columns[neighbours], weights=weights[neighbours])) if neighbours else otherwise
+
+
+def _packed(wanted: np.ndarray, widths: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the places nearest to ``wanted`` (weighted least squares) that keep the order and do not overlap."""
+    half = widths / 2
     starts = np.concatenate(([0.0], np.cumsum(half[:-1] + half[1:])))
-    blocks: list[tuple[float, int]] = []  # mean, size: isotonic regression by pooling neighbours
-    for value in wanted - starts:
-        mean, size = float(value), 1
+    blocks: list[tuple[float, float, int]] = []  # mean, weight, size: isotonic regression by pooling neighbours
+    for value, weight in zip((wanted - starts).tolist(), weights.tolist(), strict=True):
+        mean, heavy, size = value, weight, 1
         while blocks and blocks[-1][0] > mean:
-            other, count = blocks.pop()
-            mean, size = (mean * size + other * count) / (size + count), size + count
-        blocks.append((mean, size))
-    return np.concatenate([np.full(size, mean) for mean, size in blocks]) + starts
+            other, more, count = blocks.pop()
+            mean, heavy, size = (mean * heavy + other * more) / (heavy + more), heavy + more, size + count
+        blocks.append((mean, heavy, size))
+    return np.concatenate([np.full(size, mean) for mean, _, size in blocks]) + starts
 
 
 def _lanes(below: list[list[int]], layers: list[int]) -> np.ndarray:

@@ -30,12 +30,13 @@ ROW_HEIGHT = 27
 
 @dataclasses.dataclass(frozen=True)
 class TableRow:
-    """What one row shows: its words, the storage whose hue it wears (0: none), and whether it is quiet."""
+    """What one row shows: its words, whether they are quiet, and the storage whose hue it wears (hatched when shared)."""
 
     key: int
     cells: tuple[str, ...]
     storage: int = 0
     quiet: bool = False
+    hatched: bool = False
     indent: int = 0
 
 
@@ -179,7 +180,10 @@ class _Cell(QStyledItemDelegate):
     def _words(self, sketch: Sketch, rect: QRect, row: TableRow, column: int) -> None:
         x = rect.left() + 8.0 + (row.indent * 14 if column == 0 else 0)
         if column == 0 and row.storage:
-            sketch.box(QRectF(x, rect.center().y() - 4, 9, 9), sketch.theme.hue(row.storage), radius=2)
+            swatch = QRectF(x, rect.center().y() - 4, 9, 9)
+            sketch.box(swatch, sketch.theme.hue(row.storage), radius=2)
+            if row.hatched:
+                sketch.box(swatch, themes.hatch(sketch.color("panel")), radius=2)
             x += 15
         color = "dim" if row.quiet else "text"
         room = max(8.0, rect.right() - x - 2)

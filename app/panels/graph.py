@@ -9,6 +9,7 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, QVariantAnimation
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainterPath, QWheelEvent
 
 from stridescope.app import motion
+from stridescope.app import theme as themes
 from stridescope.app.items.canvas import Canvas
 from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.items.viewport import View, fitted
@@ -235,6 +236,8 @@ class GraphPanel(Canvas):
             fill = sketch.theme.mix("bwd", 0.22, "panel2")
         stroke: QColor | str = hue if face.role == "leaf" else "line"
         sketch.box(rect, fill, stroke, radius=radius, width=1.2, dashed=face.phase == "waiting" and face.role != "leaf")
+        if face.freed:
+            sketch.box(rect, themes.hatch(sketch.theme.mix("bwd", 0.3, "panel2")), radius=radius)
         if face.role == "node" and face.storage:
             sketch.box(
                 QRectF(rect.left() + 7 * scale, rect.top() + 12 * scale, 4 * scale, rect.height() - 24 * scale),

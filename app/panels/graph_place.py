@@ -58,13 +58,14 @@ def place_of(moment: Moment) -> Place:
     key = (np.fromiter(nodes, np.int64, len(nodes)).tobytes(), rebased)
     places = memory_of(recording).setdefault("places", OrderedDict())
     if key not in places:
-        places[key] = _placed([(node.id, node.edges) for node in nodes.values()])
+        places[key] = placed([(node.id, node.edges) for node in nodes.values()])
         while len(places) > PLACES_KEPT:
             places.popitem(last=False)
     return cast(Place, places[key])
 
 
-def _placed(nodes: Sequence[tuple[int, Edges]]) -> Place:
+def placed(nodes: Sequence[tuple[int, Edges]]) -> Place:
+    """Lay out nodes given as (id, edges)."""
     known, hubs = {node for node, _ in nodes}, set() if len(nodes) <= SMALL else _hubs(nodes)
     pairs = [
         (node, target if target in known and target not in hubs else stub(node, slot))

@@ -145,7 +145,10 @@ def _described(state: State, tensor: int) -> str:
 
 
 def _heading(moment: Moment, event: ev.Event, told: list[ev.Event]) -> str:
-    """Return the op's heading, or while the allocator decides, what it was asked for."""
+    """Return the op's heading, after its node in a backward pass; or while the allocator decides, what is wanted."""
+    backward = moment.state.backward
+    if backward is not None and backward.running and backward.current in moment.state.nodes:
+        return f"{moment.state.nodes[backward.current].name} · {_op_heading(told)}"
     asked = next((e for e in told if isinstance(e, ev.BlockRequested)), None)
     if asked is None or event.family != "memory" or isinstance(event, (ev.StorageMade, ev.StorageWritten)):
         return _op_heading(told)
@@ -207,6 +210,8 @@ def _result_name(moment: Moment, began: ev.OpBegan, told: list[ev.Event]) -> str
             name = tensor_name(moment.state, event.tensor)
             if "#" not in name:
                 return name
+    if moment.state.backward is not None and moment.state.backward.running:
+        return tr("the result")  # the source text is that of the call of backward
     text = source_text(moment.recording, Span(began.source, began.line, began.column, began.end_line, began.end_column))
     return text if text and len(text) < 60 else tr("the result")
 

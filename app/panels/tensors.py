@@ -54,7 +54,7 @@ class TensorsPanel(QWidget):
         if self._moment is None:
             return
         found = rows(self._moment, self.filter.text())
-        shown = [TableRow(row.tensor, row.cells, row.storage, not row.named) for row in found]
+        shown = [TableRow(row.tensor, row.cells, row.storage, not row.named, row.aliased) for row in found]
         self.table.show_rows(shown, frozenset({self._moment.selection.tensor}))
         self.table.fit_columns(WIDTHS)
 

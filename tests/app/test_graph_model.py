@@ -11,6 +11,7 @@ import pytest
 from stridescope.app.items.layered import CAREFUL, place
 from stridescope.app.moment import Moment
 from stridescope.app.panels.graph_model import GraphPicture, picture
+from stridescope.app.panels.graph_place import COLUMN, SMALL, placed, stub_place
 from stridescope.app.selection import follow
 from stridescope.engine.recording.reader import Recording
 
@@ -69,6 +70,16 @@ def test_layers_point_down(strides: Recording) -> None:
     where = {node: (x, y) for node, x, y in zip(drawn.place.ids, drawn.place.x, drawn.place.y, strict=True)}
     assert all(where[edge.source][1] < where[edge.target][1] for edge in drawn.edges(drawn.place.ids))
     assert len(set(where.values())) == len(where)
+
+
+def test_a_shared_leaf_is_a_badge_in_a_large_graph() -> None:
+    leaf, steps = 1, range(2, 2 + 2 * SMALL)
+    small = placed([(leaf, ()), *((n, ((leaf, 0),)) for n in range(2, 12))])
+    large = placed([(leaf, ()), *((n, ((n - 1 if n > 2 else 0, 0), (leaf, 0))) for n in steps)])
+    assert leaf in small.index and leaf not in large.index
+    badges = [node for node in large.ids if node < 0]
+    assert sorted(stub_place(badge) for badge in badges) == [(n, 1) for n in steps]
+    assert np.ptp(large.x) <= 2 * COLUMN
 
 
 def random_graph(nodes: int, seed: int) -> list[tuple[int, int]]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stridescope.app.items.marked import Marked, runs
 from stridescope.app.moment import Moment
-from stridescope.app.panels.storage_model import element_grid, picture
+from stridescope.app.panels.storage_model import Strip, changed, element_grid, picture
 from stridescope.app.selection import Selection, linked
 from stridescope.engine.recording.model import State
 from stridescope.engine.recording.reader import Recording
@@ -95,3 +98,31 @@ def test_element_grid_is_pytorchs_formula(dims: list[tuple[int, int]], offset: i
     assert grid.shape == sizes
     for index in np.ndindex(*sizes):
         assert grid[index] == offset + sum(i * s for i, s in zip(index, strides, strict=True))
+
+
+def test_what_a_step_wrote() -> None:
+    def strip(values: list[float], storage: int = 1) -> Strip:
+        return Strip(storage, "", "", len(values), np.array(values, np.float32), Marked(np.ones(len(values), bool)), "")
+
+    nan = float("nan")
+    assert changed(strip([1, 2, nan]), strip([1, 5, nan])).tolist() == [1]
+    assert changed(strip([1, 2]), strip([1, 5], storage=2)).tolist() == []
+    assert changed(strip([]), strip([])).tolist() == []
+
+
+def test_marks_between_edges() -> None:
+    marked = Marked(np.array([0, 0, 1, 0, 0, 0, 1, 1], bool))
+    assert marked.any_between(np.array([0, 2, 3, 6, 8])).tolist() == [False, True, False, True]
+    assert marked.any_between(np.array([2, 2, 3])).tolist() == [True, True]
+    assert runs(marked.mask) == [(2, 3), (6, 8)]
+
+
+def test_a_huge_plane_is_sampled(strides: Recording, line_6: int) -> None:
+    state = dataclasses.replace(strides.state(line_6))
+    tensor = dataclasses.replace(state.tensors[named(state, "a")], sizes=(3000, 4000), strides=(4000, 1))
+    state.tensors = {tensor.id: tensor}
+    shown = picture(Moment(strides, state, line_6, linked(state, Selection(tensor=tensor.id))))
+    assert shown is not None
+    grid = shown.grids[-1]
+    assert grid.shape == (3000, 4000) and max(grid.elements.shape) <= 512
+    assert grid.elements[1, 1] == grid.step[0] * 4000 + grid.step[1]

@@ -12,7 +12,7 @@ from PySide6.QtGui import QKeySequence
 from pytestqt.qtbot import QtBot
 
 from stridescope.app import actions, main
-from stridescope.app.main_window import MainWindow
+from stridescope.app.main_window import MainWindow, device_words
 from stridescope.app.selection import Selection
 from stridescope.engine.recording.reader import Recording
 
@@ -171,6 +171,19 @@ def test_breakpoint_in_the_gutter_stops_a_replay(qtbot: QtBot, looking: MainWind
     press(qtbot, looking, Key.Key_F5)
     looking.refresh()
     assert editor.picture.line == 5
+
+
+@pytest.mark.parametrize(
+    ("described", "words"),
+    [
+        ("cuda: NVIDIA X (simulated), 8.00 GiB, because the device was chosen as 'auto'", "Simulated GPU · 8.00 GiB"),
+        ("cuda: NVIDIA X, 8.00 GiB, because there is one", "NVIDIA X · 8.00 GiB"),
+        ("cuda: none, because the device was chosen as 'cpu'", "none"),
+        ("", "cpu"),
+    ],
+)
+def test_a_simulated_gpu_says_so(described: str, words: str) -> None:
+    assert device_words(described) == words
 
 
 @pytest.mark.parametrize("theme", ["dark", "light"])
