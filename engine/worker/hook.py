@@ -15,8 +15,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 
 GIVEN = ("torch", "torchviz")  # names that the engine gives, as stridescope.engine.NAME
 ROOM = "stridescope.engine."
-# Run by a process that multiprocessing starts afresh, before it loads the script.
-CHILD = "from stridescope.engine.worker.hook import install; install(); "
+HOOKED = "stridescope.engine.worker.hooked"  # what a fresh process of multiprocessing imports before the script
 
 
 class GivenModules(MetaPathFinder):
@@ -26,8 +25,8 @@ class GivenModules(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
     ) -> ModuleSpec | None:
         """Return a spec for a module that the engine gives, else None."""
-        if fullname == "multiprocessing.spawn":
-            return _with_afterthought(fullname, path, _children_import_too)
+        if (then := AFTERTHOUGHTS.get(fullname)) is not None:
+            return _with_afterthought(fullname, path, then)
         if fullname.partition(".")[0] not in GIVEN or not _exists(ROOM + fullname):
             return None
         return ModuleSpec(fullname, SameModule(ROOM + fullname), is_package=True)
@@ -72,8 +71,9 @@ def install() -> None:
     """Let ``import torch`` find the engine in this process and in those that multiprocessing starts from it."""
     if not any(isinstance(finder, GivenModules) for finder in sys.meta_path):
         sys.meta_path.insert(0, GivenModules())
-    if (module := sys.modules.get("multiprocessing.spawn")) is not None:
-        _children_import_too(module)
+    for name, then in AFTERTHOUGHTS.items():
+        if (module := sys.modules.get(name)) is not None:
+            then(module)
 
 
 def _exists(name: str) -> bool:
@@ -92,14 +92,22 @@ def _with_afterthought(
     return spec
 
 
-def _children_import_too(spawn: types.ModuleType) -> None:
+def _spawned_import_too(spawn: types.ModuleType) -> None:
     """Let a spawned process install this hook before it unpickles anything of the script."""
-    original = spawn.get_command_line
+    original, begin = spawn.get_command_line, f"import {HOOKED}; "
 
     def get_command_line(**what: object) -> list[str]:
         command: list[str] = original(**what)
-        if "-c" in command and CHILD not in (code := command[command.index("-c") + 1]):
-            command[command.index("-c") + 1] = CHILD + code
+        if "-c" in command and begin not in (code := command[command.index("-c") + 1]):
+            command[command.index("-c") + 1] = begin + code
         return command
 
     spawn.get_command_line = get_command_line  # type: ignore[attr-defined]
+
+
+def _served_import_too(forkserver: types.ModuleType) -> None:
+    """Let the fork server install this hook; its children load the script themselves, instead of the server."""
+    forkserver.set_forkserver_preload([HOOKED])
+
+
+AFTERTHOUGHTS = {"multiprocessing.spawn": _spawned_import_too, "multiprocessing.forkserver": _served_import_too}

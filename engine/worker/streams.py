@@ -23,10 +23,10 @@ class Told(io.RawIOBase):
 
     left = KEPT  # shared by all streams of the process
 
-    def __init__(self, stream: int, below: io.RawIOBase | None) -> None:
+    def __init__(self, stream: int, below: io.RawIOBase | None, encoding: str = "utf-8") -> None:
         super().__init__()
         self._stream, self._below = stream, below
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
 
     def writable(self) -> bool:
         """Say yes."""
@@ -79,9 +79,9 @@ def _told(number: int, original: Any, pass_on: bool) -> io.TextIOWrapper:
     """Return a stream that stands for the original: same name, encoding and file number, ended at every line."""
     original.flush()
     below = getattr(original.buffer, "raw", original.buffer) if pass_on else None  # `python -u` has no buffer
-    stream = io.TextIOWrapper(
-        io.BufferedWriter(Told(number, below)), original.encoding, original.errors, line_buffering=True
-    )
+    encoding = original.encoding if pass_on else "utf-8"
+    buffer = io.BufferedWriter(Told(number, below, encoding))
+    stream = io.TextIOWrapper(buffer, encoding, original.errors, line_buffering=True)
     stream.mode = "w"  # type: ignore[misc]
     return stream
 

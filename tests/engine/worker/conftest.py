@@ -25,11 +25,11 @@ Outcome = tuple[int, str, str]
 Runner = Callable[..., Outcome]
 
 
-def _outcome(*command: object, **options: Any) -> Outcome:
+def _outcome(*command: object, text_encoding: str = "utf-8", **options: Any) -> Outcome:
     done = subprocess.run(
         [sys.executable, *map(str, command)], capture_output=True, timeout=60, **{"input": b"", **options}
     )
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    return done.returncode, done.stdout.decode(text_encoding), done.stderr.decode(text_encoding)
 
 
 @pytest.fixture

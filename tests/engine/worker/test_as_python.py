@@ -148,6 +148,19 @@ def test_what_cannot_be_run_is_said_in_one_line(
     assert status == 0 and message in output and output.count("\n") == 1
 
 
+def test_output_in_another_encoding_is_passed_on_and_recorded(
+    script: Writer, tmp_path: pathlib.Path, python: Runner, record: Runner
+) -> None:
+    path = script("import sys\nprint('\\xe9\\xdf', ascii('\\xe9'), sys.stdout.encoding)\n")
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1:replace"}
+    command = [str(path), "one"]
+    assert record(*command, env=environment, text_encoding="latin-1") == python(
+        *command, env=environment, text_encoding="latin-1"
+    )
+    with Recording.open(tmp_path / "recorded.stride") as recording:
+        assert recording.output(recording.steps - 1)[0].text == "\xe9\xdf '\\xe9' latin-1\n"
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 def test_a_linked_script_imports_from_where_it_stands(
     script: Writer, tmp_path: pathlib.Path, python: Runner, run: Runner
