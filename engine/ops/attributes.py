@@ -8,7 +8,7 @@ from typing import Any
 from stridescope.engine.autograd import leaf
 from stridescope.engine.autograd.api import backward
 from stridescope.engine.dispatch.parser import is_number, type_name
-from stridescope.engine.dtype import scalar_name
+from stridescope.engine.dtype import FLOAT, scalar_name
 from stridescope.engine.layout import (
     channels_last,
     channels_last_3d,
@@ -19,7 +19,16 @@ from stridescope.engine.layout import (
     strided,
     wrap_dim,
 )
-from stridescope.engine.ops import from_data, gpu_memory, old_types, resizing, selecting, storage_objects, subclasses, to_python
+from stridescope.engine.ops import (
+    from_data,
+    gpu_memory,
+    old_types,
+    resizing,
+    selecting,
+    storage_objects,
+    subclasses,
+    to_python,
+)
 from stridescope.engine.tensor import Size, Tensor, alias, moved
 from stridescope.engine.warn import internal, warn, warn_once
 
@@ -125,6 +134,8 @@ def _data(self: Tensor) -> Tensor:
 def _set_data(self: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
+    if self._requires_grad and value.dtype.category < FLOAT:
+        raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
     self._array, self._storage, self.dtype = value._array, value.storage_, value.dtype
     self._empty_offset, self._conj, self._neg = value._empty_offset, value._conj, value._neg
     if self.device is not value.device:

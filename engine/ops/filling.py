@@ -43,13 +43,6 @@ def _zeros(grad: Tensor) -> Tensor:
 _OF_NUMBER: dict[str, Any] = {"self": _zeros}
 _OF_TENSOR: dict[str, Any] = {"self": _zeros, "value": lambda grad: grad.sum()}
 define(
-    "fill.Scalar(Tensor self, Scalar value) -> Tensor",
-    doc="One value in the shape of the tensor.",
-    run=lambda self, value: _copy(self, _number, value),
-    grads=_OF_NUMBER,
-    method=False,
-)
-define(
     "fill.Tensor(Tensor self, Tensor value) -> Tensor",
     doc="One value in the shape of the tensor.",
     run=lambda self, value: _copy(self, _tensor, value),
@@ -57,19 +50,26 @@ define(
     node="FillBackward1",
     method=False,
 )
+define(
+    "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+    doc="One value in the shape of the tensor.",
+    run=lambda self, value: _copy(self, _number, value),
+    grads=_OF_NUMBER,
+    method=False,
+)
+fill_with = define(
+    "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
+    doc="Sets every element to the value of a 0-d tensor.",
+    run=_tensor,
+    grads=_OF_TENSOR,
+    node="FillBackward3",
+)
 fill_ = define(
     "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)",
     doc="Sets every element.",
     run=_number,
     grads=_OF_NUMBER,
     node="FillBackward2",
-)
-define(
-    "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)",
-    doc="Sets every element to the value of a 0-d tensor.",
-    run=_tensor,
-    grads=_OF_TENSOR,
-    node="FillBackward3",
 )
 zero_ = define(
     "zero_(Tensor(a!) self) -> Tensor(a!)",

@@ -15,6 +15,7 @@ import numpy as np
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.parser import is_number
 from stridescope.engine.dtype import INTEGER, int64, scalar_name
+from stridescope.engine.ops.filling import fill_with
 from stridescope.engine.ops.from_data import array_of
 from stridescope.engine.ops.indexing_advanced import index, index_put_
 from stridescope.engine.ops.views import expand_, unsqueeze, view
@@ -121,21 +122,22 @@ def _applied(self: Tensor, keys: Sequence[Any]) -> tuple[Tensor, dict[int, Tenso
     ndim = self._array.ndim
     if used > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    result, dim = self, 0
+    result, dim, real_dim = self, 0, 0
     gathered: dict[int, Tensor] = {}
     for key in keys:
         if key is Ellipsis:
-            dim += ndim - used
+            dim, real_dim = dim + ndim - used, real_dim + ndim - used
         elif key is None:
             result, dim = unsqueeze.call(result, dim), dim + 1
         elif isinstance(key, slice):
-            result, dim = _slice(result, dim, key), dim + 1
+            result, dim, real_dim = _slice(result, dim, key), dim + 1, real_dim + 1
         else:
-            result, dim = _one(result, dim, key, gathered)
+            result, dim = _one(result, dim, real_dim, key, gathered)
+            real_dim += 1
     return result, gathered
 
 
-def _one(result: Tensor, dim: int, key: Any, gathered: dict[int, Tensor]) -> tuple[Tensor, int]:
+def _one(result: Tensor, dim: int, real_dim: int, key: Any, gathered: dict[int, Tensor]) -> tuple[Tensor, int]:
     """Apply an integer, bool, tensor or list; returns the view and the next dim."""
     if isinstance(key, (bool, np.bool_)):
         return _bool_dim(result, dim, bool(key), gathered)
@@ -143,15 +145,15 @@ def _one(result: Tensor, dim: int, key: Any, gathered: dict[int, Tensor]) -> tup
         if not key._array.ndim and key.dtype.category <= INTEGER:
             if key.dtype.name in ("bool", "uint8"):
                 return _bool_dim(result, dim, bool(key._array), gathered)
-            return _select(result, dim, int(key._array), dim), dim
+            return _select(result, dim, int(key._array), real_dim), dim
         gathered[dim] = key
         return result, dim + (key._array.ndim if key.dtype.name in ("bool", "uint8") else 1)
     if isinstance(key, (int, np.integer)):
-        return _select(result, dim, int(key), dim), dim
+        return _select(result, dim, int(key), real_dim), dim
     if _is_sequence(key) or isinstance(key, np.ndarray):
-        return _one(result, dim, _tensor_of(key), gathered)
+        return _one(result, dim, real_dim, _tensor_of(key), gathered)
     if hasattr(key, "__index__"):
-        return _select(result, dim, operator.index(key), dim), dim
+        return _select(result, dim, operator.index(key), real_dim), dim
     raise IndexError(f"{_WORD} (got {type(key).__name__})")
 
 
@@ -242,7 +244,7 @@ def _copy_to(target: Tensor, source: Tensor) -> None:
     if target._array.shape == source._array.shape:
         target.copy_(source)
     elif not source._array.ndim:
-        target.fill_(source)
+        fill_with.call(target, source)
     else:
         target.copy_(expand_.call(_without_leading_ones(source), target._array.shape))
 

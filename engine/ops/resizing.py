@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dtype import scalar_name
 from stridescope.engine.layout import Layout, contiguous_strides, memory_format, preserve_format
@@ -73,7 +74,7 @@ def set_(
     stride: Sequence[int] | None = None,
 ) -> Tensor:
     """Let the tensor itself read another tensor's or storage's memory."""
-    if self._requires_grad and self._node is None:
+    if self._requires_grad and self._node is None and grad_mode.enabled:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
     storage, whole = _source(self, source)
     if size is None:

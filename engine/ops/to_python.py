@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FROM_NUMPY, scalar_name
 from stridescope.engine.storage import Array, Storage
@@ -84,7 +86,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Array:
         raise TypeError(f"Got unsupported ScalarType {scalar_name(self.dtype)}")
     array = self._array.view()
     if self.device.type == "cpu":
-        self.storage_.resizable = False
+        _share(self.storage_)
     return array
 
 
@@ -92,7 +94,7 @@ def _check_numpy(self: Tensor) -> None:
     if self.device.type != "cpu":
         raise TypeError(f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor "
                         "to host memory first.")  # fmt: skip
-    if self._requires_grad:
+    if self._requires_grad and grad_mode.enabled:
         raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
     for bit, name in ((self._conj, "conj"), (self._neg, "neg")):
         if bit:
@@ -126,8 +128,33 @@ def from_numpy(ndarray: Any) -> Tensor:
     _check_array(ndarray)
     tensor = fresh(ndarray.view(), FROM_NUMPY[ndarray.dtype])
     tensor._storage = Storage(_extent(ndarray))
-    tensor._storage.resizable = False
+    _place_beside(tensor._storage)
+    _share(tensor._storage)
     return tensor
+
+
+# Storages whose memory NumPy knows, by its real address: arrays that come back from NumPy get the address that the
+# storage had, so that data_ptr tells who shares.
+_shared: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary()
+
+
+def _share(storage: Storage) -> None:
+    storage.resizable = False
+    if storage.nbytes:
+        _shared.setdefault(_pointer(storage), storage)
+
+
+def _place_beside(storage: Storage) -> None:
+    start = _pointer(storage)
+    for begin, known in list(_shared.items()):
+        if storage.nbytes and begin <= start < begin + known.nbytes:
+            storage._address = known.address + start - begin
+            return
+
+
+def _pointer(storage: Storage) -> int:
+    address: int = storage.raw.__array_interface__["data"][0]
+    return address
 
 
 def _check_array(array: Array) -> None:
