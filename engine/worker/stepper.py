@@ -77,6 +77,7 @@ class Stepper:
         self._ours = frozenset(thread.ident or 0 for thread in threading.enumerate()) - {threading.get_ident()}
         journal.where = self._tracer.positions.where
         signal.signal(NUDGE, self._nudged)
+        sys.breakpointhook = self._called
         self._choose()
 
     # ---- asked by the window, in the reader's thread -----------------------------------------------------------
@@ -137,6 +138,12 @@ class Stepper:
             _wait_for_the_end()
         if self._pausing and not self._stopped.is_set():
             self._wait("pause")
+
+    def _called(self, *_: object, **__: object) -> None:
+        """Stop where the script itself calls ``breakpoint()``."""
+        if not self._stopped.is_set():
+            self._last = events.LineReached.code
+            self._wait("breakpoint", "breakpoint()")
 
     # ---- the gate, in the script's threads ---------------------------------------------------------------------
 

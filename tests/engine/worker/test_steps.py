@@ -146,6 +146,14 @@ def test_each_stop_finds_the_recording_complete(calls: Any) -> None:
         assert calls.state(stopped.step).line == line(calls, stopped)
 
 
+def test_the_script_can_call_for_a_breakpoint(script: Writer, work: Starter) -> None:
+    started = work(script("a = 1\nbreakpoint()\nb = 2\n"), break_on_start=False)
+    stopped = started.wait(Stopped)
+    assert (stopped.reason, stopped.detail) == ("breakpoint", "breakpoint()")
+    assert started.state(stopped.step).line == 2
+    assert go(started, Step("line", "over")) == 3
+
+
 def test_a_run_goes_on_from_a_step_of_the_last_one(calls: Any, script: Writer, work: Starter) -> None:
     for wanted in (9, 9, 8):
         assert go(calls, RunTo(path_of(calls), wanted)) == wanted
