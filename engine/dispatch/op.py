@@ -138,7 +138,8 @@ def _define_inplace(op: Op, node: str | None, grads: Mapping[str, Callable[..., 
         node=node or (op.derivative.name if op.derivative else None),
         samples=op.samples,
         method=op.method,
-        function=op.function and op.namespace == "torch",
+        function=op.function and op.namespace in ("torch", "torch._C._nn"),
+        namespace=op.namespace,
     )
 
 

@@ -116,13 +116,15 @@ def _argument(part: str, keyword_only: bool, text: str) -> Argument:
     bare = _ALIAS.sub("", kind)
     listed = re.search(r"\[(\d*)\]", bare)
     head = bare.split("[")[0]
+    length = int(listed[1]) if listed and listed[1] else 0
+    default = REQUIRED if match["default"] is None else value(match["default"])
     return Argument(
         name=match["name"],
         type=head.rstrip("?"),
         optional=bare.endswith("?"),
         listed=listed is not None,
-        length=int(listed[1]) if listed and listed[1] else 0,
-        default=REQUIRED if match["default"] is None else value(match["default"]),
+        length=length,
+        default=(default,) * length if length and default.__class__ is int else default,
         keyword_only=keyword_only,
         alias=alias[1] if alias else "",
         writes=bool(alias and alias[2]),

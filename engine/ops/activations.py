@@ -14,7 +14,9 @@ from scipy import special
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import kernel
 from stridescope.engine.layout import wrap_dim
+from stridescope.engine.ops.lookup import concatenated, op_call
 from stridescope.engine.tensor import Tensor
 
 NAMESPACE = "torch._C._nn"
@@ -34,6 +36,7 @@ def _activation(
     takes: str = FLOATS,
     node: str | None = None,
     inplace: bool = True,
+    namespace: str = NAMESPACE,
 ) -> None:
     name = schema.split("(")[0]
     define(
@@ -44,7 +47,7 @@ def _activation(
         node=node,
         samples=samples or (((3, 4),),),
         method=False,
-        namespace=NAMESPACE,
+        namespace=namespace,
         inplace=inplace,
     )
 
@@ -180,6 +183,7 @@ _activation(
     lambda grad, self, threshold: grad * (self > threshold),
     ((3, 4), 0.1, 20.0),
     takes="if",
+    namespace="torch",
 )
 
 
@@ -202,15 +206,31 @@ _activation(
     "Each element, and zero near zero.",
     lambda a, lambd: np.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a),
     lambda grad, self, lambd: grad.masked_fill((self >= -lambd).logical_and(self <= lambd), 0),
+    namespace="torch",
     inplace=False,
 )
-_activation(
-    "log_sigmoid(Tensor self)",
-    "The logarithm of the sigmoid.",
-    lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))),
-    lambda grad, self: grad * (-self).sigmoid(),
+_log_sigmoid_kernel = elementwise(
+    lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))), "log_sigmoid_cpu", FLOATS
+)
+_decay_kernel = elementwise(lambda a: np.exp(-np.abs(a)), "log_sigmoid_cpu", FLOATS)
+_log_sigmoid_forward = define(
+    "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+    doc="The logarithm of the sigmoid, and the exponential that its gradient takes.",
+    run=lambda self: (_log_sigmoid_kernel(self), _decay_kernel(self)),
+    grads={"self": lambda grad, self, buffer: grad * (-self).sigmoid()},
     node="LogSigmoidBackward0",
-    inplace=False,
+    differentiable_outputs=(0,),
+    samples=[((3, 4),)],
+    method=False,
+    namespace=NAMESPACE,
+)
+define(
+    "log_sigmoid(Tensor self) -> Tensor",
+    doc="The logarithm of the sigmoid.",
+    composite=lambda self: _log_sigmoid_forward.call(self)[0],
+    samples=[((3, 4),)],
+    method=False,
+    namespace=NAMESPACE,
 )
 
 
@@ -221,8 +241,6 @@ def _glu(self: Tensor, dim: int) -> Tensor:
     size = self._array.shape[dim]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
-    from stridescope.engine.dispatch.run import kernel
-
     def halves(a: Any) -> Any:
         first, second = np.split(a, 2, axis=dim)
         wide = first.astype(np.float32) if a.dtype.itemsize == 2 else first
@@ -232,11 +250,9 @@ def _glu(self: Tensor, dim: int) -> Tensor:
 
 
 def _glu_grad(grad: Tensor, self: Tensor, dim: int) -> Tensor:
-    from stridescope.engine.torch import cat
-
     first, second = self.chunk(2, dim)
     gate = second.sigmoid()
-    return cat([grad * gate, grad * first * gate * (1 - gate)], dim)  # type: ignore[no-any-return]
+    return concatenated([grad * gate, grad * first * gate * (1 - gate)], dim)
 
 
 define(
@@ -291,3 +307,51 @@ define(
     composite=_prelu,
     samples=[((3, 4), (4,))],
 )
+
+
+# ---- compositions ------------------------------------------------------------------------------------------------
+
+SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def _celu(a: Any, alpha: Any) -> Any:
+    number = a.dtype.type
+    return np.where(a > 0, a, np.expm1(np.minimum(a, 0) / number(alpha)) * number(alpha))
+
+
+def _celu_grad(grad: Tensor, self: Tensor, alpha: Any) -> Tensor:
+    return (self > 0).where(grad, grad * (self / alpha).exp())  # type: ignore[no-any-return]
+
+
+_celu_kernel = elementwise(_celu, "elu_cpu", FLOATS, count=1)
+
+
+def _run_celu(self: Tensor, alpha: Any) -> Tensor:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _celu_kernel(self, alpha)
+
+
+define(
+    "celu(Tensor self, Scalar alpha=1.0) -> Tensor",
+    doc="The element where positive, else an exponential with a continuous slope.",
+    run=_run_celu,
+    grads={"self": _celu_grad},
+    samples=[((3, 4), 1.5)],
+    method=False,
+    inplace=True,
+)
+for _mark, _alias in (("", ""), ("_", "(a!)")):
+    define(
+        f"selu{_mark}(Tensor{_alias} self) -> Tensor{_alias}",
+        doc="elu with the numbers that keep mean and variance.",
+        composite=lambda self, mark=_mark: op_call(f"elu{mark}")(self, SELU_ALPHA, SELU_SCALE),
+        method=False,
+    )
+    define(
+        f"relu6{_mark}(Tensor{_alias} self) -> Tensor{_alias}",
+        doc="Each element, held between 0 and 6.",
+        composite=lambda self, mark=_mark: op_call(f"hardtanh{mark}")(self, 0, 6),
+        method=False,
+        namespace=NAMESPACE,
+    )

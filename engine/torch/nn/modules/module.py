@@ -11,6 +11,7 @@ from typing import Any, Self
 from stridescope.engine.autograd.handle import RemovableHandle
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.nn.modules.calling import HOOKS, call_module, register
+from stridescope.engine.torch.nn.modules.conversion import clear_grad, parsed_target, replace_data
 from stridescope.engine.torch.nn.modules.loading import load_into, saved_state
 from stridescope.engine.torch.nn.parameter import Buffer, Parameter
 
@@ -295,7 +296,7 @@ class Module:
                 module._apply(fn)
         for parameter in self._parameters.values():
             if parameter is not None:
-                _replace_data(parameter, fn)
+                replace_data(parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -303,7 +304,7 @@ class Module:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """Move and cast: ``to(device)``, ``to(dtype)``, ``to(tensor)``; integer tensors keep their dtype."""
-        device, dtype, non_blocking, memory_format = _parsed_target(args, kwargs)
+        device, dtype, non_blocking, memory_format = parsed_target(args, kwargs)
         if dtype is not None and not (dtype.is_floating_point or dtype.is_complex):
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
@@ -461,54 +462,6 @@ def _typename(value: Any) -> str:
     if isinstance(value, Tensor):
         return f"torch.{kind.__name__}" if kind is not Tensor else f"torch.{value.type().removeprefix('torch.')}"
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def clear_grad(parameter: Tensor, set_to_none: bool) -> None:
-    """Forget a gradient, or detach and zero it."""
-    grad = parameter.grad
-    if grad is None:
-        return
-    if set_to_none:
-        parameter.grad = None
-        return
-    if grad.grad_fn is not None:
-        grad.detach_()
-    else:
-        grad.requires_grad_(False)
-    grad.zero_()
-
-
-def _replace_data(parameter: Parameter, fn: Callable[[Tensor], Tensor]) -> None:
-    from stridescope.engine.autograd.modes import grad_mode
-
-    before, grad_mode.enabled = grad_mode.enabled, False
-    try:
-        parameter.data = fn(parameter.data)
-        if parameter.grad is not None:
-            grad = parameter.grad
-            wanted = grad.requires_grad
-            grad.data = fn(grad.data)
-            grad.requires_grad_(wanted)
-    finally:
-        grad_mode.enabled = before
-
-
-def _parsed_target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
-    from stridescope.engine.device import device
-    from stridescope.engine.dtype import dtype
-
-    place, kind = kwargs.get("device"), kwargs.get("dtype")
-    non_blocking = bool(kwargs.get("non_blocking", False))
-    for value in [*args, kwargs.get("tensor")]:
-        if isinstance(value, Tensor):
-            place, kind = value.device, value.dtype
-        elif isinstance(value, dtype):
-            kind = value
-        elif isinstance(value, bool):
-            non_blocking = value
-        elif value is not None:
-            place = device(value)
-    return None if place is None else device(place), kind, non_blocking, kwargs.get("memory_format")
 
 
 def _register_method(kind: str) -> Callable[..., RemovableHandle]:

@@ -1,0 +1,137 @@
+"""What a convolution refuses, with PyTorch's texts (``aten/src/ATen/native/Convolution.cpp``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stridescope.engine.kernels.convolution import Geometry
+from stridescope.engine.tensor import Tensor
+
+Ints = Sequence[int]
+
+
+def expanded(name: str, values: Ints, dims: int) -> Ints:
+    """One number stands for every dim."""
+    if len(values) == 1:
+        return (values[0],) * dims
+    if len(values) != dims:
+        raise RuntimeError(
+            f"expected {name} to be a single integer value or a list of {dims} values to match the convolution "
+            f"dimensions, but got {name}={list(values)}"
+        )
+    return values
+
+
+def check_batch(input: Tensor, dims: int, name: str) -> tuple[Tensor, bool]:
+    """The input with a batch dim, and whether it had one; raises RuntimeError for other numbers of dims."""
+    if input._array.ndim == dims + 2:
+        return input, True
+    if input._array.ndim != dims + 1:
+        raise RuntimeError(
+            f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: "
+            f"{list(input.shape)}"
+        )
+    return input.unsqueeze(0), False
+
+
+def check_kinds(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    """Input, weight and bias must have one dtype and device."""
+    for name, other in (("weight", weight), ("bias", bias)):
+        if other is not None and (other.dtype is not input.dtype or other.device != input.device):
+            raise RuntimeError(
+                f"Input type ({input.type()}) and {name} type ({other.type()}) should be the same"
+                if other.device == input.device
+                else f"Input type ({input.type()}) and {name} type ({other.type()}) should be the same"
+            )
+
+
+def check_shapes(
+    input: Tensor, weight: Tensor, bias: Tensor | None, how: Geometry, transposed: bool, output_padding: Ints
+) -> None:
+    """Raise RuntimeError for sizes and numbers that do not fit each other."""
+    _check_numbers(how, output_padding)
+    shape, weights, groups = list(input.shape), list(weight.shape), how.groups
+    if len(shape) != len(weights):
+        raise RuntimeError(
+            f"Expected {len(weights)}-dimensional input for {len(weights)}-dimensional weight {weights}, but got "
+            f"{len(shape)}-dimensional input of size {shape} instead"
+        )
+    if weights[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but got weight of size "
+            f"{weights} instead"
+        )
+    if weights[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+            f"[{weights}] instead"
+        )
+    if transposed:
+        _check_transposed(shape, weights, bias, groups)
+    else:
+        _check_channels(shape, weights, bias, groups)
+        _check_kernel(shape, weights, how)
+
+
+def _check_numbers(how: Geometry, output_padding: Ints) -> None:
+    if any(p < 0 for p in how.padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(p < 0 for p in output_padding):
+        raise RuntimeError("negative output_padding is not supported")
+    if any(s <= 0 for s in how.stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in how.dilation):
+        raise RuntimeError("dilation should be greater than zero")
+    if how.groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+
+
+def _check_channels(shape: Ints, weights: Ints, bias: Tensor | None, groups: int) -> None:
+    wanted = weights[1] * groups
+    if shape[1] != wanted:
+        raise RuntimeError(
+            f"Given groups={groups}, weight of size {weights}, expected input{shape} to have {wanted} channels, but got "
+            f"{shape[1]} channels instead"
+        )
+    if bias is not None and tuple(bias.shape) != (weights[0],):
+        raise RuntimeError(
+            f"Given weight of size {weights}, expected bias to be 1-dimensional with {weights[0]} elements, but got bias "
+            f"of size {list(bias.shape)} instead"
+        )
+
+
+def _check_kernel(shape: Ints, weights: Ints, how: Geometry) -> None:
+    sizes = [s + 2 * p for s, p in zip(shape[2:], how.padding, strict=True)]
+    kernel = [d * (k - 1) + 1 for k, d in zip(weights[2:], how.dilation, strict=True)]
+    if any(s < k for s, k in zip(sizes, kernel, strict=True)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({' x '.join(map(str, sizes))}). Kernel size: "
+            f"({' x '.join(map(str, kernel))}). Kernel size can't be greater than actual input size"
+        )
+
+
+def _check_transposed(shape: Ints, weights: Ints, bias: Tensor | None, groups: int) -> None:
+    if shape[1] != weights[0]:
+        raise RuntimeError(
+            f"Given transposed=1, weight of size {weights}, expected input{shape} to have {weights[0]} channels, but got "
+            f"{shape[1]} channels instead"
+        )
+    wanted = weights[1] * groups
+    if bias is not None and tuple(bias.shape) != (wanted,):
+        raise RuntimeError(
+            f"Given transposed=1, weight of size {weights}, expected bias to be 1-dimensional with {wanted} elements, but "
+            f"got bias of size {list(bias.shape)} instead"
+        )
+
+
+def transposed_sizes(sizes: Ints, kernel: Ints, how: Geometry, output_padding: Ints) -> tuple[int, ...]:
+    """The sizes of a transposed convolution's result; raises RuntimeError when one is not positive."""
+    found = tuple(
+        (n - 1) * s - 2 * p + d * (k - 1) + o + 1
+        for n, k, s, p, d, o in zip(sizes, kernel, how.stride, how.padding, how.dilation, output_padding, strict=True)
+    )
+    for extra, stride, dilation in zip(output_padding, how.stride, how.dilation, strict=True):
+        if extra >= stride and extra >= dilation:
+            pairs = " ".join(f"output_padding_{n}: {v}" for n, v in zip("height width depth".split(), output_padding))
+            raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {pairs}")
+    return found

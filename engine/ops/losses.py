@@ -1,0 +1,290 @@
+"""Losses that compare element by element: squared, absolute, Huber, binary cross entropy, soft margin.
+
+The formulas are PyTorch's (``aten/src/ATen/native/Loss.cpp``, ``BinaryOps``). Reductions: 0 none, 1 mean, 2 sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.elementwise import elementwise
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.ops.lookup import op_call
+from stridescope.engine.ops.reduce import mean_all, sum_all
+from stridescope.engine.tensor import Tensor
+
+NAMESPACE = "torch._C._nn"
+NONE, MEAN, SUM = 0, 1, 2
+
+
+def reduced(loss: Tensor, reduction: int) -> Tensor:
+    """The elements' losses, their mean or their sum, as ops that autograd sees (``apply_loss_reduction``)."""
+    return loss.mean() if reduction == MEAN else loss.sum() if reduction == SUM else loss  # type: ignore[no-any-return]
+
+
+def reduced_quietly(loss: Tensor, reduction: int) -> Tensor:
+    """The same inside a kernel: no op is recorded."""
+    if reduction == NONE:
+        return loss
+    run = (mean_all if reduction == MEAN else sum_all).run
+    assert run is not None
+    return run(loss, None)  # type: ignore[no-any-return]
+
+
+def shared_out(grad: Tensor, reduction: int, count: int) -> Tensor:
+    """The incoming gradient as each element's loss gets it."""
+    return grad / count if reduction == MEAN else grad
+
+
+def _paired(function: Callable[..., Any], label: str, rest: int) -> Callable[..., Tensor]:
+    """A kernel of prediction and target that ends with a reduction; ``rest`` numbers go to the function."""
+    compute = elementwise(function, label, "f", count=2)
+
+    def run(self: Tensor, target: Tensor, reduction: int, *numbers: Any) -> Tensor:
+        return reduced_quietly(compute(self, target, *numbers[:rest]), reduction)
+
+    return run
+
+
+def _symmetric(slope: Callable[..., Tensor]) -> Mapping[str, Callable[..., Tensor]]:
+    """The gradients of a loss of the difference: of both arguments, with opposite signs."""
+    return {
+        "self": lambda grad, self, target, reduction: shared_out(grad, reduction, self.numel()) * slope(self - target),
+        "target": lambda grad, self, target, reduction: (
+            shared_out(grad, reduction, self.numel()) * slope(target - self)
+        ),
+    }
+
+
+define(
+    "mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+    doc="The squared difference.",
+    run=_paired(lambda a, b: (d := a - b) * d, "mse_cpu", 0),
+    grads=_symmetric(lambda difference: difference * 2),
+    samples=[((3, 4), (3, 4))],
+    method=False,
+    namespace=NAMESPACE,
+)
+
+
+def _l1(self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    return reduced((self - target).abs(), reduction)
+
+
+define(
+    "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+    doc="The absolute difference.",
+    composite=_l1,
+    samples=[((3, 4), (3, 4))],
+    method=False,
+    namespace=NAMESPACE,
+)
+
+
+def _smooth_l1(a: Any, b: Any, beta: float) -> Any:
+    size = np.abs(a - b)
+    number = size.dtype.type
+    return np.where(size < number(beta), number(0.5) * size * size / number(beta or 1), size - number(0.5 * beta))
+
+
+def _smooth_l1_slope(difference: Tensor, beta: float) -> Any:
+    flat = difference.sign()
+    return (difference.abs() < beta).where(difference / beta, flat) if beta else flat
+
+
+smooth_l1_kernel = _paired(_smooth_l1, "smooth_l1_cpu", 1)
+l1_kernel = _paired(lambda a, b: np.abs(a - b), "abs_cpu", 0)
+
+
+def _run_smooth_l1(self: Tensor, target: Tensor, reduction: int, beta: float) -> Tensor:
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    return smooth_l1_kernel(self, target, reduction, beta) if beta else l1_kernel(self, target, reduction)
+
+
+define(
+    "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor",
+    doc="Squared for small differences, absolute for large ones.",
+    run=_run_smooth_l1,
+    grads={
+        "self": lambda grad, self, target, reduction, beta: (
+            shared_out(grad, reduction, self.numel()) * _smooth_l1_slope(self - target, beta)
+        ),
+        "target": lambda grad, self, target, reduction, beta: (
+            shared_out(grad, reduction, self.numel()) * _smooth_l1_slope(target - self, beta)
+        ),
+    },
+    samples=[((3, 4), (3, 4))],
+    method=False,
+    namespace=NAMESPACE,
+)
+
+
+def _huber(a: Any, b: Any, delta: float) -> Any:
+    size = np.abs(a - b)
+    number = size.dtype.type
+    return np.where(size < number(delta), number(0.5) * size * size, number(delta) * (size - number(0.5 * delta)))
+
+
+def _huber_slope(difference: Tensor, delta: float) -> Any:
+    return (difference.abs() < delta).where(difference, difference.sign() * delta)
+
+
+huber_kernel = _paired(_huber, "huber_cpu", 1)
+
+
+def _run_huber(self: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    return huber_kernel(self, target, reduction, delta)
+
+
+define(
+    "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor",
+    doc="Squared for small differences, linear for large ones.",
+    run=_run_huber,
+    grads={
+        "self": lambda grad, self, target, reduction, delta: (
+            shared_out(grad, reduction, self.numel()) * _huber_slope(self - target, delta)
+        ),
+        "target": lambda grad, self, target, reduction, delta: (
+            shared_out(grad, reduction, self.numel()) * _huber_slope(target - self, delta)
+        ),
+    },
+    samples=[((3, 4), (3, 4))],
+    method=False,
+    namespace=NAMESPACE,
+)
+
+
+def _soft_margin(a: Any, b: Any) -> Any:
+    return np.log1p(np.exp(-b * a))
+
+
+def _soft_margin_grad(grad: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    decay = (-target * self).exp()
+    return shared_out(grad, reduction, self.numel()) * -target * decay / (decay + 1)  # type: ignore[no-any-return]
+
+
+define(
+    "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
+    doc="The logistic loss of a prediction and a target of 1 or -1.",
+    run=_paired(_soft_margin, "exp_vml_cpu", 0),
+    grads={"self": _soft_margin_grad},
+    samples=[((3, 4), (3, 4))],
+    method=False,
+    namespace=NAMESPACE,
+)
+
+# ---- binary cross entropy ------------------------------------------------------------------------------------------
+
+
+def _bce_elements(a: Any, b: Any) -> Any:
+    if a.size and not ((a >= 0) & (a <= 1)).all():
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    low = a.dtype.type(-100)
+    return (b - 1) * np.maximum(np.log1p(-a), low) - b * np.maximum(np.log(a), low)
+
+
+_bce_kernel = elementwise(_bce_elements, "binary_cross_entropy", "f")
+_times = elementwise(np.multiply, "mul_cpu", "f")
+
+
+def _run_bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
+    if self.dtype is not target.dtype:
+        from stridescope.engine.dtype import scalar_name
+
+        raise RuntimeError(f"Found dtype {scalar_name(target.dtype)} but expected {scalar_name(self.dtype)}")
+    loss = _bce_kernel(self, target)
+    return reduced_quietly(loss if weight is None else _times(loss, weight), reduction)
+
+
+def _bce_grad(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Any:
+    result = grad * (self - target) / ((1 - self) * self).clamp_min(1e-12)
+    result = result if weight is None else result * weight
+    return shared_out(result, reduction, self.numel())
+
+
+def _bce_target_grad(grad: Tensor, self: Tensor, weight: Tensor | None, reduction: int) -> Any:
+    result = ((1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)) * grad
+    result = result if weight is None else result * weight
+    return shared_out(result, reduction, self.numel())
+
+
+define(
+    "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+    doc="The cross entropy of a probability and a target between 0 and 1.",
+    run=_run_bce,
+    grads={"self": _bce_grad, "target": _bce_target_grad},
+    method=False,
+    namespace=NAMESPACE,
+)
+
+
+def _log_sigmoid(a: Any) -> Any:
+    return np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a)))
+
+
+_logits_kernel = elementwise(lambda a, b: (1 - b) * a - _log_sigmoid(a), "log_sigmoid_cpu", "f")
+_weighted_logits = elementwise(
+    lambda a, b, w: (1 - b) * a - _log_sigmoid(a) * ((w - 1) * b + 1), "log_sigmoid_cpu", "f"
+)
+
+
+def _run_logits(
+    self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> Tensor:
+    loss = _logits_kernel(self, target) if pos_weight is None else _weighted_logits(self, target, pos_weight)
+    return reduced_quietly(loss if weight is None else _times(loss, weight), reduction)
+
+
+def _logits_grad(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> Any:
+    if pos_weight is None:
+        result = (self.sigmoid() - target) * grad
+    else:
+        positive = pos_weight * target
+        result = ((positive + 1 - target) * self.sigmoid() - positive) * grad
+    result = result if weight is None else result * weight
+    return shared_out(result, reduction, self.numel())
+
+
+def _logits_target_grad(
+    grad: Tensor, self: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> Any:
+    if pos_weight is None:
+        result = -self * grad
+    else:
+        log_sigmoid = op_call("log_sigmoid")
+        result = (log_sigmoid(-self) - log_sigmoid(self) * pos_weight) * grad
+    result = result if weight is None else result * weight
+    return shared_out(result, reduction, self.numel())
+
+
+define(
+    "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, "
+    "int reduction=1) -> Tensor",
+    doc="The cross entropy of a prediction before its sigmoid and a target between 0 and 1.",
+    run=_run_logits,
+    grads={"self": _logits_grad, "target": _logits_target_grad},
+    samples=[((3, 4), (3, 4))],
+    method=False,
+)
+
+
+def _kl_div(self: Tensor, target: Tensor, reduction: int, *, log_target: bool) -> Any:
+    if log_target:
+        return reduced(target.exp() * (target - self), reduction)
+    return reduced(op_call("xlogy.Tensor")(target, target) - target * self, reduction)
+
+
+define(
+    "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
+    doc="The Kullback-Leibler divergence of log probabilities from target probabilities.",
+    composite=_kl_div,
+    method=False,
+)
