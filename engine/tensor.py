@@ -111,6 +111,52 @@ class Tensor:
 
         def __getattr__(self, name: str) -> Any: ...
 
+        # What stridescope.engine.ops attaches: operators answer with tensors, whatever the operand.
+        __add__: Any
+        __radd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __floordiv__: Any
+        __rfloordiv__: Any
+        __mod__: Any
+        __rmod__: Any
+        __pow__: Any
+        __rpow__: Any
+        __matmul__: Any
+        __rmatmul__: Any
+        __and__: Any
+        __rand__: Any
+        __or__: Any
+        __ror__: Any
+        __xor__: Any
+        __rxor__: Any
+        __lshift__: Any
+        __rlshift__: Any
+        __rshift__: Any
+        __rrshift__: Any
+        __neg__: Any
+        __pos__: Any
+        __abs__: Any
+        __invert__: Any
+        __eq__: Any
+        __ne__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+        __getitem__: Any
+        __setitem__: Any
+        __iter__: Any
+        __len__: Any
+        __bool__: Any
+        __float__: Any
+        __int__: Any
+        __index__: Any
+
     @property
     def device(self) -> device:
         """Where the storage lives."""
