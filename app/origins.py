@@ -82,3 +82,11 @@ def name_bound_at(recording: Recording, frame: int, name: str, tensor: TensorSta
             memory[key] = at
             return int(at)
     return -1
+
+
+def recent_bindings(recording: Recording, step: int) -> dict[tuple[int, str], int]:
+    """Return the last steps up to ``step`` at which names were bound, by (frame, name); only the latest few."""
+    bindings = recording.steps_of(NameBound)
+    latest = bindings[: np.searchsorted(bindings, step, side="right")][-NEAR:].tolist()
+    events = ((recording.event(at), at) for at in latest)
+    return {(event.frame, event.name): at for event, at in events if isinstance(event, NameBound)}

@@ -30,7 +30,7 @@ ROW_HEIGHT = 27
 
 @dataclasses.dataclass(frozen=True)
 class TableRow:
-    """What one row shows: its words, whether they are quiet, and the storage whose hue it wears (hatched when shared)."""
+    """What one row shows: its words, perhaps quiet, and the storage whose hue it wears (0: none; hatched: shared)."""
 
     key: int
     cells: tuple[str, ...]

@@ -164,8 +164,11 @@ class Editor(QTextEdit):
         room = self.viewport().width() - x - 16
         if room < 24:
             return
-        sketch.box(QRectF(x, rect.top() + 9, 6, 6), sketch.theme.hue(note.storage), radius=1.5)
-        sketch.text(x + 12, rect.top() + 16, note.text, "faint", size=11.5, mono=True, room=room)
+        if note.storage:
+            sketch.box(QRectF(x, rect.top() + 9, 6, 6), sketch.theme.hue(note.storage), radius=1.5)
+        sketch.text(
+            x + (12 if note.storage else 0), rect.top() + 16, note.text, "faint", size=11.5, mono=True, room=room
+        )
 
     def _draw_error(self, sketch: Sketch, message: str, mark: Mark) -> None:
         block = self.document().findBlockByNumber(mark.line - 1)
@@ -188,7 +191,7 @@ class Editor(QTextEdit):
         line = self.line_at(event.position().y())
         note = self.picture.notes.get(line) if self.picture else None
         block = self.document().findBlockByNumber(line - 1)
-        if note and line and event.position().x() > self._x(block, len(block.text())) + 8:
+        if note and note.tensor and line and event.position().x() > self._x(block, len(block.text())) + 8:
             self.picked.emit(Selection(tensor=note.tensor))
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import PurePath
 
 import numpy as np
 
 from stridescope.app.moment import Moment
-from stridescope.app.origins import line_before, name_bound_at
+from stridescope.app.origins import line_before, name_bound_at, recent_bindings
 from stridescope.app.selection import home_of
 from stridescope.app.text import tr
 from stridescope.app.values import shape_text, short_dtype
-from stridescope.engine.recording.model import Frame, Span, State, TensorState
+from stridescope.engine.recording.model import Frame, Name, Span, State, TensorState
+
+_PLAIN = re.compile(r"-?[\d.e+-]+|True|False|None|'[^']{0,24}'")  # values worth a word behind their line
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,22 +140,27 @@ def _op_of_line(moment: Moment) -> tuple[int, int]:
 
 
 def _notes(moment: Moment, source: int) -> dict[int, Note]:
-    """Return notes by line for the tensors that the frames of this file name."""
+    """Return notes by line for what the frames of this file name: tensors, and plain values bound lately."""
     notes: dict[int, Note] = {}
+    recent = recent_bindings(moment.recording, moment.step)
     for frame in moment.state.frames:
         if frame.source == source:
-            _note_frame(moment, frame, notes)
+            for name in frame.names.values():
+                bound, note = _noted(moment, frame, name, recent)
+                if note is not None and bound > 0:
+                    notes[line_before(moment.recording, bound - 1)] = note
     return notes
 
 
-def _note_frame(moment: Moment, frame: Frame, notes: dict[int, Note]) -> None:
-    for name in list(frame.names.values()):
-        tensor = moment.state.tensors.get(name.tensor)
-        bound = name_bound_at(moment.recording, frame.id, name.name, tensor, moment.step) if tensor else -1
-        if tensor and bound >= 0:
-            notes[line_before(moment.recording, bound - 1)] = Note(
-                describe(moment.state, tensor), tensor.id, tensor.storage
-            )
+def _noted(moment: Moment, frame: Frame, name: Name, recent: dict[tuple[int, str], int]) -> tuple[int, Note | None]:
+    """Return the step at which a name was bound and what to say of it; nothing where there is nothing to say."""
+    tensor = moment.state.tensors.get(name.tensor)
+    if tensor is not None:
+        bound = name_bound_at(moment.recording, frame.id, name.name, tensor, moment.step)
+        return bound, Note(describe(moment.state, tensor), tensor.id, tensor.storage)
+    if _PLAIN.fullmatch(name.text):
+        return recent.get((frame.id, name.name), -1), Note(f"{name.name} = {name.text}", 0, 0)
+    return -1, None
 
 
 def describe(state: State, tensor: TensorState) -> str:

@@ -200,7 +200,11 @@ class GraphPanel(Canvas):
         hot = edge.sent or edge.going
         color, width = ("bwd", 3.0) if hot else ("faint", 1.6)
         sketch.path(
-            path, None, color, max(1.0, width * min(1.0, view.scale * 1.4)), dashed=edge.going or edge.target < 0
+            path,
+            None,
+            color,
+            max(1.0, width * min(1.0, view.scale * 1.4)),
+            dashed=edge.going or not self.picture.real(edge.target),
         )
         if view.scale >= WORDS_FROM and hot:
             words = edge.label if edge.sent else tr("→ now")
