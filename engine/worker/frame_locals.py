@@ -10,14 +10,29 @@ from __future__ import annotations
 import ctypes
 import sys
 import types
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
 
 OPTIMIZED = 1  # CO_OPTIMIZED: the locals stand in slots, not in a dict
 
 
-class Slots(Mapping[str, Any]):
-    """The locals of a function's frame in Python 3.12, read one by one."""
+class Locals(Protocol):
+    """Names of a frame, for reading."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """Return what a name stands for; raises KeyError."""
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+
+    def keys(self) -> Iterable[str]:
+        """Return the names."""
+
+
+class Slots:
+    """The locals of a function's frame in Python 3.12, read one by one: as much of a mapping as ``eval`` needs."""
+
+    __slots__ = ("_frame",)
 
     def __init__(self, frame: types.FrameType) -> None:
         self._frame = frame
@@ -28,25 +43,33 @@ class Slots(Mapping[str, Any]):
         except NameError:
             raise KeyError(name) from None
 
-    def __iter__(self) -> Any:
-        code = self._frame.f_code
-        return (name for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars) if name in self)
+    def __contains__(self, name: str) -> bool:
+        try:
+            self[name]
+        except KeyError:
+            return False
+        return True
 
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def keys(self) -> list[str]:
+        """Return the names that stand for something now."""
+        code = self._frame.f_code
+        return [name for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars) if name in self]
 
 
 if sys.version_info[:2] == (3, 12):
     _get_variable: Any = ctypes.pythonapi.PyFrame_GetVar
     _get_variable.argtypes, _get_variable.restype = (ctypes.py_object, ctypes.py_object), ctypes.py_object
 
-    def locals_of(frame: types.FrameType) -> Mapping[str, Any]:
+    def locals_of(frame: types.FrameType) -> Locals:
         """Return the frame's local names for reading."""
         return Slots(frame) if frame.f_code.co_flags & OPTIMIZED else frame.f_locals
 
 else:
 
-    def locals_of(frame: types.FrameType) -> Mapping[str, Any]:
+    def locals_of(frame: types.FrameType) -> Locals:
         """Return the frame's local names for reading."""
         return frame.f_locals
 

@@ -15,6 +15,7 @@ from typing import Any
 ROOM = 80  # the most characters of one text
 ITEMS = 8  # the most items shown of one container
 DEPTH = 3  # the deepest container that is opened
+SHORT_INT = 1 << 256
 ENGINE = "stridescope.engine."
 TORCH_VALUES = frozenset({"Size", "dtype", "device", "layout", "memory_format"})  # their repr is ours and short
 
@@ -59,7 +60,7 @@ def _derived(value: Any, kind: type, depth: int) -> str:
 
 
 def _integer(value: Any, _: int) -> str:
-    return repr(value) if value.bit_length() < 256 else f"<int of {value.bit_length()} bits>"
+    return repr(value) if -SHORT_INT < value < SHORT_INT else f"<int of {value.bit_length()} bits>"
 
 
 def _string(value: Any, _: int) -> str:

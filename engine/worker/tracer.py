@@ -10,7 +10,7 @@ import itertools
 import os
 import time
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from stridescope.engine.events import (
     ExceptionRaised,
@@ -24,10 +24,11 @@ from stridescope.engine.events import (
     Wire,
     journal,
 )
-from stridescope.engine.worker.frame_locals import OPTIMIZED, locals_of
+from stridescope.engine.worker.frame_locals import OPTIMIZED, Locals, locals_of
 from stridescope.engine.worker.names import Bound, Names, Parts, can_change, look_at, plan, worth_showing
 from stridescope.engine.worker.positions import Positions, Where, spans_of
 from stridescope.engine.worker.rationing import NAMELESS, QUIET, STRIDE, UNFOLLOWED, Ration
+from stridescope.engine.worker.text import short_text
 
 LINE = LineReached.code
 # Names that a line merely reads are looked at again as long as all of that takes less than this: some seconds at
@@ -71,7 +72,7 @@ class Call:
     def __init__(self, number: int, code: Code, frame: types.FrameType) -> None:
         self.id, self.code = number, code
         # A module's or class body's own dict, taken now: in the midst of a comprehension f_locals shows its names only.
-        self.space: Mapping[str, object] | None = None if code.optimized else frame.f_locals
+        self.space: Locals | None = None if code.optimized else frame.f_locals
         self.todo: Names | None = None  # the names of the line that runs now, looked at when the next is reached
         self.known: dict[str, Bound] = {}
         self.places: dict[int, Where] = {}  # by instruction: where its ops are recorded to be
@@ -285,7 +286,7 @@ class Tracer:
         if names.read and call.changing:
             self._look_again(call, names, values)
 
-    def _look_again(self, call: Call, names: Names, values: Mapping[str, object]) -> None:
+    def _look_again(self, call: Call, names: Names, values: Locals) -> None:
         """Look at what the line read and may have changed in place, while that costs little of the time."""
         again = [name for name in names.read if name in call.changing]
         if not again:
@@ -296,7 +297,7 @@ class Tracer:
                 self._tell(call, name, values)
             self._reread += time.perf_counter() - began
 
-    def _tell(self, call: Call, name: str, values: Mapping[str, object]) -> None:
+    def _tell(self, call: Call, name: str, values: Locals) -> None:
         """Tell of a name, if what it stands for is not what was told last."""
         try:
             value = values[name]
@@ -305,12 +306,23 @@ class Tracer:
                 self._forget(call, name)
             return
         if type(value) in SMALL:
-            if call.plain.get(name, call) is value:
-                return
-            call.plain[name] = value
-        elif name in call.plain:
+            if call.plain.get(name, call) is not value:
+                self._tell_small(call, name, value)
+            return
+        if name in call.plain:
             del call.plain[name]
         self._tell_value(call, name, value)
+
+    def _tell_small(self, call: Call, name: str, value: object) -> None:
+        """Tell of a number or the like, the most frequent kind of change, on a shorter way."""
+        call.plain[name] = value
+        before, text = call.known.get(name, UNKNOWN), short_text(value)
+        if before[0] or before[1] != text:
+            call.known[name] = (0, text, ())
+            emit((NameBound.code, call.id, name, 0, text))
+            if before[2]:
+                _tell_parts(call.id, name, before[2], ())
+            call.changing.discard(name)
 
     def _tell_value(self, call: Call, name: str, value: object) -> None:
         before, bound = call.known.get(name, UNKNOWN), look_at(value)
