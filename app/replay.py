@@ -87,7 +87,8 @@ def _stops(recording: Recording, step: int, grain: str, mode: str) -> np.ndarray
     if goal.calls == _FAR:
         return stops
     calls, ops = calls_at(recording, stops), ops_at(recording, stops)
-    return stops[(calls < goal.calls) | ((calls == goal.calls) & (ops <= goal.ops))]
+    found: np.ndarray = stops[(calls < goal.calls) | ((calls == goal.calls) & (ops <= goal.ops))]
+    return found
 
 
 def _goal(recording: Recording, step: int, grain: str, mode: str) -> _Goal:

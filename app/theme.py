@@ -184,6 +184,9 @@ def stylesheet() -> str:
     QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
     QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
     QAbstractScrollArea::corner {{ background: {t.panel}; }}
+    QListWidget {{ border: none; outline: none; background: {t.panel}; }}
+    QListWidget::item {{ padding: 5px 8px; border-radius: 4px; }}
+    QListWidget::item:selected {{ background: {t.line}; color: {t.text}; }}
     QToolTip {{ background: {t.panel2}; color: {t.text}; border: 1px solid {t.line}; padding: 5px; }}
     QMenu {{ background: {t.panel2}; color: {t.text}; border: 1px solid {t.line}; padding: 5px; }}
     QMenu::item {{ padding: 5px 22px; border-radius: 4px; }}

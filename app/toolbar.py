@@ -69,7 +69,8 @@ class Toolbar(QWidget):
                 return
 
     def _needed(self) -> int:
-        widgets = [self._layout.itemAt(i).widget() for i in range(self._layout.count())]
+        items = (self._layout.itemAt(i) for i in range(self._layout.count()))
+        widgets = [item.widget() for item in items if item is not None]
         shown = [widget for widget in widgets if widget is not None and not widget.isHidden()]
         margins = self._layout.contentsMargins()
         room = sum(widget.sizeHint().width() for widget in shown) + self._layout.spacing() * (len(shown) - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 from PySide6.QtCore import QPointF, QRectF
 
@@ -45,11 +46,18 @@ def op_path(moment: Moment) -> OpPath | None:
     return OpPath(
         op.op,
         tuple((t, _tensor(moment, t)) for t in op.inputs),
-        ", ".join(str(a) for a in op.arguments),
+        ", ".join(_argument(moment, a) for a in op.arguments),
         op.keys,
         tuple((t, _tensor(moment, t)) for t in op.outputs),
         tuple(sentence(e) for e in told if isinstance(e, SHOWN)),
     )
+
+
+def _argument(moment: Moment, argument: object) -> str:
+    """Return an argument as people write it; a tensor stands in the recording as ``%`` and its id."""
+    if isinstance(argument, str) and re.fullmatch(r"%\d+", argument):
+        return tensor_name(moment.state, int(argument[1:]))
+    return str(argument)
 
 
 def _tensor(moment: Moment, tensor: int) -> str:

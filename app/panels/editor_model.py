@@ -157,17 +157,21 @@ def _noted(moment: Moment, frame: Frame, name: Name, recent: dict[tuple[int, str
     tensor = moment.state.tensors.get(name.tensor)
     if tensor is not None:
         bound = name_bound_at(moment.recording, frame.id, name.name, tensor, moment.step)
-        return bound, Note(describe(moment.state, tensor), tensor.id, tensor.storage)
+        return bound, Note(describe(moment.state, tensor, frame), tensor.id, tensor.storage)
     if _PLAIN.fullmatch(name.text):
         return recent.get((frame.id, name.name), -1), Note(f"{name.name} = {name.text}", 0, 0)
     return -1, None
 
 
-def describe(state: State, tensor: TensorState) -> str:
-    """Return the tensor in a few words: ``3×4 f32``, ``4×3 view of a``, ``3×2 f32 grad_fn ReluBackward0``."""
+def describe(state: State, tensor: TensorState, frame: Frame) -> str:
+    """Return the tensor in a few words: ``3×4 f32``, ``4×3 view of a``, ``3×2 f32 grad_fn ReluBackward0``.
+
+    Another tensor goes by the name that it has in ``frame``, where it has one.
+    """
     home = home_of(state, tensor)
     if home is not None:
-        return f"{shape_text(tensor.sizes)} " + tr("view of {name}", name=home.names[0])
+        name = next((n.name for n in frame.names.values() if n.tensor == home.id), home.names[0])
+        return f"{shape_text(tensor.sizes)} " + tr("view of {name}", name=name)
     words = f"{shape_text(tensor.sizes)} {short_dtype(tensor.dtype)}"
     if tensor.node in state.nodes:
         return f"{words} grad_fn {state.nodes[tensor.node].name}"

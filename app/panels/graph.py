@@ -192,6 +192,7 @@ class GraphPanel(Canvas):
             self._draw_edge(sketch, view, edge)
 
     def _draw_edge(self, sketch: Sketch, view: View, edge: GraphEdge) -> None:
+        assert self.picture is not None
         (x1, y1), (x2, y2) = self._where(edge.source), self._where(edge.target)
         start, end = view.to_screen(x1, y1 + NODE_HEIGHT / 2), view.to_screen(x2, y2 - NODE_HEIGHT / 2)
         bend = QPointF(0, 35 * view.scale + (y2 - y1 - LAYER) * 0.3 * view.scale)

@@ -42,8 +42,7 @@ class StoragePanel(Canvas):
         before, self.picture = self.picture, picture(moment)
         self.selection = moment.selection
         if moment.step != self._step:
-            known = before is not None and self.picture is not None
-            self._written = changed(before.strip, self.picture.strip) if known else _NONE
+            self._written = changed(before.strip, self.picture.strip) if before and self.picture else _NONE
             self._step = moment.step
         self.setAccessibleDescription(self.picture.words() if self.picture else "")
         self.setMinimumHeight(int(self._content_height()))

@@ -41,7 +41,7 @@ def _row(moment: Moment, frame: Frame, key: str) -> Variable:
     tensor = moment.state.tensors.get(name.tensor)
     if tensor is None:
         return Variable(frame.id, key, name.text, 0, 0)
-    return Variable(frame.id, key, describe(moment.state, tensor), tensor.id, tensor.storage)
+    return Variable(frame.id, key, describe(moment.state, tensor, frame), tensor.id, tensor.storage)
 
 
 @dataclasses.dataclass(frozen=True)
