@@ -25,7 +25,9 @@ RESIZED = (
 )
 # Ops that insist on the result's own dtype, and ops that may not write over what they read.
 SAME_DTYPE = frozenset(("amax", "amin"))
-APART = frozenset(("kthvalue", "topk", "gather", "scatter", "take", "masked_select", "index_select", "index_copy", "scatter_add"))
+APART = frozenset(
+    ("kthvalue", "topk", "gather", "scatter", "take", "masked_select", "index_select", "index_copy", "scatter_add")
+)
 
 
 def write_out(op: Op, values: list[Any], out: Any) -> Any:
@@ -53,7 +55,8 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
     if op.schema.returns == ("Tensor[]",):
         return None
     if isinstance(result, tuple) and type(result) is not tuple:
-        return return_type(f"{type(result).__name__}_out", type(result).__match_args__)(targets)
+        kind: Any = type(result)
+        return return_type(f"{kind.__name__}_out", kind.__match_args__)(targets)
     return targets if isinstance(result, (tuple, list)) else out
 
 

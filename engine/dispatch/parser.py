@@ -21,7 +21,8 @@ from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.dispatch.plans import plan as make_plan
 from stridescope.engine.dispatch.schema import REQUIRED, Argument
 from stridescope.engine.dtype import bool_ as torch_bool
-from stridescope.engine.dtype import default_float, dtype
+from stridescope.engine.dtype import dtype
+from stridescope.engine.dtype import float64 as torch_float64
 from stridescope.engine.dtype import int64 as torch_int64
 from stridescope.engine.tensor import Tensor
 
@@ -89,9 +90,7 @@ def _tensor_list(argument: Argument, value: Any) -> Any:
     return value
 
 
-_PYTHON_DTYPES: dict[Any, Callable[[], dtype]] = {
-    float: default_float, int: lambda: torch_int64, bool: lambda: torch_bool,
-}  # fmt: skip
+_PYTHON_DTYPES: dict[Any, dtype] = {float: torch_float64, int: torch_int64, bool: torch_bool}
 
 
 def convert(argument: Argument, value: Any, numbers_fit: bool) -> Any:
@@ -157,7 +156,7 @@ _SINGLE: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
     "Scalar": (is_number, plain_number),
     "ScalarType": (
         lambda v: isinstance(v, dtype) or v in _PYTHON_DTYPES,
-        lambda v: v if isinstance(v, dtype) else _PYTHON_DTYPES[v](),
+        lambda v: v if isinstance(v, dtype) else _PYTHON_DTYPES[v],
     ),
     "Device": (lambda v: isinstance(v, (device, str)) or is_int(v), device),
     "str": (lambda v: isinstance(v, str), _same),

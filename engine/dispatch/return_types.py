@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -33,7 +34,7 @@ def return_type(name: str, fields: tuple[str, ...]) -> type[NamedResults]:
     """The named tuple of an op; made once per name."""
     kind = RETURN_TYPES.get(name)
     if kind is None:
-        members: dict[str, Any] = {field: property(lambda self, i=i: self[i]) for i, field in enumerate(fields)}
+        members: dict[str, Any] = {field: property(operator.itemgetter(i)) for i, field in enumerate(fields)}
         members |= {"__slots__": (), "__match_args__": fields, "__module__": "torch.return_types"}
         members |= {"n_fields": len(fields), "n_sequence_fields": len(fields)}
         kind = RETURN_TYPES[name] = type(name, (NamedResults,), members)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -85,11 +86,11 @@ class Subtraction(Pointwise):
 _add_run = pointwise(_add, count=2, through=True, quick=np.add)
 _subtract = Subtraction(_sub, count=2, through=True, quick=np.subtract)
 
-_ADD_GRADS = {
+_ADD_GRADS: dict[str, Callable[..., Any]] = {
     "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
     "other": lambda grad, other_scalar_type, alpha: real_if(other_scalar_type, scaled(grad, conj(alpha))),
 }
-_SUB_GRADS = {
+_SUB_GRADS: dict[str, Callable[..., Any]] = {
     "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
     "other": lambda grad, other_scalar_type, alpha: real_if(other_scalar_type, scaled(-grad, conj(alpha))),
 }

@@ -9,9 +9,18 @@ from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.parser import Function, is_number
 from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.events import journal
-from stridescope.engine.ops import attributes, complexes, indexing, linalg_lu, norms, operators, printing, searching, spectral
+from stridescope.engine.ops import (
+    attributes,
+    complexes,
+    indexing,
+    linalg_lu,
+    norms,
+    operators,
+    printing,
+    searching,
+    spectral,
+)
 from stridescope.engine.tensor import Tensor
-
 
 # Namespaces whose functions lack the prefix that their schemas have: linalg_svd is torch.linalg.svd.
 PREFIXES = {"torch.linalg": "linalg_", "torch.fft": "fft_", "torch.special": "special_"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.promote import common, result_type
 from stridescope.engine.dispatch.run import laid_out, one_device, operand_array, output_strides, resolved
 from stridescope.engine.dtype import bool_, can_cast, default_float, dtype, scalar_name, uint8
@@ -40,7 +40,7 @@ define(
     method=False,
 )
 
-where = define(
+where: Op = define(
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
     doc="Takes from self where the condition holds, else from other.",
     run=_where,
@@ -155,7 +155,10 @@ def _value_grad(grad: Tensor, mask: Tensor) -> Tensor:
     return result
 
 
-for _overload, _kind, _node in (("Scalar", "Scalar", "MaskedFillBackward0"), ("Tensor", "Tensor", "MaskedFillBackward1")):
+for _overload, _kind, _node in (
+    ("Scalar", "Scalar", "MaskedFillBackward0"),
+    ("Tensor", "Tensor", "MaskedFillBackward1"),
+):
     _grads: dict[str, Any] = {"self": _kept}
     if _kind == "Tensor":
         _grads["value"] = _value_grad

@@ -36,7 +36,7 @@ for _name, _function, _words, _takes in (
 ):
     _compare(_name, _function, _words, _takes)
 
-for _name, _function, _words in (
+for _name, _logic, _words in (
     ("logical_and", np.logical_and, "and"),
     ("logical_or", np.logical_or, "or"),
     ("logical_xor", np.logical_xor, "exclusive or"),
@@ -44,7 +44,7 @@ for _name, _function, _words in (
     define(
         f"{_name}(Tensor self, Tensor other) -> Tensor",
         doc=f"Logical {_words}; every value but zero is true.",
-        run=pointwise(_function, gives=bool_),
+        run=pointwise(_logic, gives=bool_),
         samples=[((3, 4), (4,))],
         inplace=True,
     )

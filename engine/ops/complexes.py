@@ -131,7 +131,7 @@ def _imag(self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     if self._conj:
-        return _negated(_view_as_real(_conj(self)).select(self._array.ndim, 1))
+        return _negated(_view_as_real(_conj(self))).select(self._array.ndim, 1)  # type: ignore[no-any-return]
     return _view_as_real(self).select(self._array.ndim, 1)  # type: ignore[no-any-return]
 
 
@@ -170,7 +170,7 @@ _conj_kernel = define(
 
 
 def _conj_physical(self: Tensor) -> Tensor:
-    return _conj_kernel.call(self) if self.dtype.is_complex else self  # type: ignore[no-any-return]
+    return _conj_kernel.call(self) if self.dtype.is_complex else self
 
 
 define(

@@ -101,9 +101,7 @@ div_mode = define(
             _self_grad(grad, other, self_scalar_type) if rounding_mode is None else grad.new_zeros(grad.shape)
         ),
         "other": lambda grad, self, other, other_scalar_type, rounding_mode: (
-            _other_grad(grad, self, other, other_scalar_type)
-            if rounding_mode is None
-            else grad.new_zeros(grad.shape)
+            _other_grad(grad, self, other, other_scalar_type) if rounding_mode is None else grad.new_zeros(grad.shape)
         ),
     },
     samples=[],

@@ -193,7 +193,8 @@ def _aminmax(self: Tensor, dim: int | None, keepdim: bool) -> tuple[Tensor, Tens
         over = axes((dim,), array.ndim)
     if self.dtype.is_complex:
         raise not_implemented("aminmax_cpu", self.dtype)
-    low, high = (f(array, over, keepdims=keepdim) if array.ndim else array.copy() for f in (np.min, np.max))
+    ends: tuple[Any, Any] = (np.min, np.max)
+    low, high = (f(array, over, keepdims=keepdim) if array.ndim else array.copy() for f in ends)
     return wrapped(low, self.dtype, self), wrapped(high, self.dtype, self)
 
 
@@ -230,21 +231,21 @@ def _logic(reduce: Callable[..., Any]) -> Callable[..., Tensor]:
     return run
 
 
-for _name, _reduce, _doc in (
+for _name, _logical, _doc in (
     ("all", np.all, "Whether no element is zero."),
     ("any", np.any, "Whether an element is not zero."),
 ):
-    define(f"{_name}(Tensor self) -> Tensor", doc=_doc, run=_logic(_reduce), samples=[((3, 4),)])
+    define(f"{_name}(Tensor self) -> Tensor", doc=_doc, run=_logic(_logical), samples=[((3, 4),)])
     define(
         f"{_name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
         doc=_doc,
-        run=_logic(_reduce),
+        run=_logic(_logical),
         samples=[((3, 4), 1)],
     )
     define(
         f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
         doc=_doc,
-        run=_logic(_reduce),
+        run=_logic(_logical),
         samples=[((3, 4), (0, 1))],
     )
 

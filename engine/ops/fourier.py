@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import INTEGER, default_float, dtype, scalar_name
 from stridescope.engine.layout import wrap_dim, wrap_dims
@@ -76,7 +76,7 @@ def _c2r_run(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size
     return _placed(scaled, kind, self, [last])
 
 
-c2c = define(
+c2c: Op = define(
     "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
     doc="The transform of complex numbers, forwards or backwards.",
     run=_c2c_run,
@@ -363,7 +363,10 @@ for _name, _sign, _doc in (
         namespace="torch.fft",
     )
 
-_OPTIONS = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, bool? requires_grad=False"
+_OPTIONS = (
+    "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "bool? requires_grad=False"
+)
 
 
 def _frequencies(n: int, d: float, kind: dtype | None, on: Any, grad: Any, half: bool) -> Tensor:

@@ -101,9 +101,7 @@ define(
 )
 
 
-def _index_reduce(
-    self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool
-) -> Tensor:
+def _index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool) -> Tensor:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     warn_once(internal("index_reduce() is in beta and the API may change at any time.",
@@ -154,9 +152,7 @@ def _index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         )
     count, size = index._array.size, (source._array.shape[dim] if source._array.ndim else 1)
     if count != size and source._array.ndim:
-        raise IndexError(
-            f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({size})"
-        )
+        raise IndexError(f"index_copy_(): Number of indices ({count}) should be equal to source.size(dim) ({size})")
     own = [n for d, n in enumerate(self.shape) if d != dim]
     other = [n for d, n in enumerate(source.shape) if d != dim]
     if own != other and source._array.ndim:

@@ -90,8 +90,10 @@ def _outside(U: Tensor, S: Tensor, Vh: Tensor, gU: Tensor | None, gVh: Tensor | 
     """Add what U and V gain outside the space that they span."""
     if gU is not None:
         scaled = gU / S.unsqueeze(-2)
-        return (U @ inner + scaled - U @ (U.mH @ scaled)) @ Vh if gVh is None else (  # type: ignore[no-any-return]
-            (U @ inner + scaled - U @ (U.mH @ scaled)) @ Vh + _right_outside(U, S, Vh, gVh)
+        return (  # type: ignore[no-any-return]
+            (U @ inner + scaled - U @ (U.mH @ scaled)) @ Vh
+            if gVh is None
+            else ((U @ inner + scaled - U @ (U.mH @ scaled)) @ Vh + _right_outside(U, S, Vh, gVh))
         )
     whole = U @ inner @ Vh
     return whole if gVh is None else whole + _right_outside(U, S, Vh, gVh)  # type: ignore[no-any-return]
@@ -157,7 +159,7 @@ def _eigh(A: Tensor, UPLO: str, compute_v: bool) -> tuple[Tensor, Tensor]:
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     if A.dtype.category < FLOAT or A.dtype.to_real() not in (float32, float64):
         raise not_implemented("linalg_eigh_cpu", A.dtype)
-    values, vectors = np.linalg.eigh(resolved(A), UPLO.upper())
+    values, vectors = np.linalg.eigh(resolved(A), "L" if UPLO.upper() == "L" else "U")
     if not compute_v:
         vectors = np.empty((0,), A.dtype.np)
     return wrapped(values, A.dtype.to_real(), A), column_major(vectors, A.dtype, A)

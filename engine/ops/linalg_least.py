@@ -81,7 +81,8 @@ def pinv_grad(grad: Tensor, P: Tensor, A: Tensor) -> Tensor:
 
 
 _pinv_op = linalg(
-    "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
+    "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) "
+    "-> Tensor",
     doc="The Moore-Penrose inverse, which every matrix has.",
     run=_pinv_run,
     node="LinalgPinvBackward0",
@@ -169,9 +170,7 @@ def _check_lstsq(self: Tensor, b: Tensor, driver: str | None) -> bool:
         which = "-1" if vector else "-2"
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({which})")
     if driver is not None and driver not in DRIVERS:
-        raise RuntimeError(
-            "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
-        )
+        raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     return vector
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
-from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, int32
@@ -71,7 +71,7 @@ def permutation(pivots: Array, rows: int) -> Array:
 
 def _matrix_of(order: Array, kind: Any) -> Array:
     """The permutation matrix P of A = P L U."""
-    return (order[..., None, :] == np.arange(order.shape[-1])[:, None]).astype(kind)
+    return (order[..., None, :] == np.arange(order.shape[-1])[:, None]).astype(kind)  # type: ignore[no-any-return]
 
 
 def int_result(array: Array, like: Tensor) -> Tensor:
@@ -211,7 +211,7 @@ def _unpack_grad(grads: Any, LU_data: Tensor) -> Tensor:
         part = gU.triu()
         rest = part.new_zeros((*part.shape[:-2], m - k, n))
         whole = whole + (concatenated([part, rest], -2) if m > k else part)
-    return whole
+    return whole  # type: ignore[no-any-return]
 
 
 lu_unpack = define(
@@ -274,7 +274,7 @@ def _lu_solve_grad(grad: Tensor, LU: Tensor, pivots: Tensor, X: Tensor, left: bo
     return both.tril(-1) + upper  # type: ignore[no-any-return]
 
 
-lu_solve = linalg(
+lu_solve: Op = linalg(
     "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor",
     doc="The solutions of A X = B, from the LU factorisation of A.",
     run=_lu_solve,

@@ -15,7 +15,7 @@ from stridescope.engine.layout import wrap_dim, wrap_dims
 from stridescope.engine.ops.linalg_common import LinAlgError, check_float, check_matrix, check_square, eye_like, linalg
 from stridescope.engine.ops.linalg_eigen import singular_values
 from stridescope.engine.ops.linalg_solve import inv_ex, solve
-from stridescope.engine.ops.lookup import concatenated
+from stridescope.engine.ops.lookup import concatenated, op_call
 from stridescope.engine.ops.matmul import matmul, vdot
 from stridescope.engine.ops.norms import check_norm_dtype, vector_norm
 from stridescope.engine.ops.reduce import wrapped
@@ -76,9 +76,9 @@ def matrix_norm(A: Tensor, order: Any, dim: Sequence[int], keepdim: bool, kind: 
     size = abs(float(order)) if not isinstance(order, str) else 0.0
     if size not in (1.0, 2.0, INF):
         raise RuntimeError(f"linalg.matrix_norm: Order {_shown(order)} not supported.")
-    pick = Tensor.amax if order > 0 else Tensor.amin
+    pick = op_call("amax" if order > 0 else "amin")
     if size == 2.0:
-        return _back(pick(_through_svd(A, dims, keepdim), (-1,)), dims, keepdim)
+        return _back(pick(_through_svd(A, dims, keepdim), (-1,), False), dims, keepdim)
     first, second = dims if size == 1.0 else dims[::-1]
     if not keepdim and first < second:
         second -= 1
@@ -108,9 +108,7 @@ def _norm(self: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor
     if dim is not None and len(dim) not in (1, 2) and ord is not None:
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dim)}")
     if dim is None and ord is not None and ndim not in (1, 2) and not isinstance(ord, str):
-        raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D."
-        )
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {ndim}D.")
     if isinstance(ord, str):
         if dim is None and ndim > 2:
             raise RuntimeError(
@@ -145,7 +143,7 @@ def _cond(self: Tensor, p: Any = None) -> Tensor:
         return self.new_zeros(self.shape[:-2])  # type: ignore[no-any-return]
     inverse, info = inv_ex.call(self, False)
     inverse = inverse.masked_fill((info != 0).unsqueeze(-1).unsqueeze(-1), INF)
-    return matrix_norm(self, p, (-2, -1), False, None) * matrix_norm(inverse, p, (-2, -1), False, None)
+    return matrix_norm(self, p, (-2, -1), False, None) * matrix_norm(inverse, p, (-2, -1), False, None)  # type: ignore[no-any-return]
 
 
 linalg("linalg_cond(Tensor self, Scalar? p=None) -> Tensor", doc="How much errors grow in a solution.",
@@ -221,8 +219,7 @@ def _matrix_exp(self: Tensor) -> Tensor:
     check_square("linalg.matrix_exp", self)
     if self.dtype.category < FLOAT:
         raise RuntimeError(
-            "linalg.matrix_exp: Expected a floating point or complex tensor as input. Got "
-            f"{scalar_name(self.dtype)}"
+            f"linalg.matrix_exp: Expected a floating point or complex tensor as input. Got {scalar_name(self.dtype)}"
         )
     array = resolved(self)
     wide = array.astype(np.complex128 if self.dtype.is_complex else np.float64)

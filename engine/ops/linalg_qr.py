@@ -47,7 +47,7 @@ def _qr(A: Tensor, mode: str) -> tuple[Tensor, Tensor]:
         return column_major(q.copy(), A.dtype, A), column_major(
             np.zeros((*array.shape[:-2], k, n), array.dtype), A.dtype, A
         )
-    q, r = np.linalg.qr(array, mode=mode)
+    q, r = np.linalg.qr(array, mode="complete" if mode == "complete" else "reduced")
     return column_major(q, A.dtype, A), column_major(r, A.dtype, A)
 
 
@@ -104,7 +104,7 @@ def _old_qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
             "aten/src/ATen/native/BatchLinearAlgebra.cpp:2564",
         )
     )
-    return tuple(qr.call(self, "reduced" if some else "complete"))  # type: ignore[return-value]
+    return tuple(qr.call(self, "reduced" if some else "complete"))
 
 
 define(
@@ -166,7 +166,7 @@ def _product(packed: Tensor, tau: Tensor) -> Tensor:
     result = packed.new_ones((m,)).diag_embed().narrow(-1, 0, n).expand((*packed.shape[:-2], m, n))
     for v, factor in reversed(_reflectors(packed, tau)):
         result = result - (factor * v) @ (v.mH @ result)
-    return result
+    return result  # type: ignore[no-any-return]
 
 
 def _check_product(input: Tensor, tau: Tensor) -> None:
@@ -331,7 +331,9 @@ def _ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor
     a, b = resolved(LD), resolved(B)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     places = np.ndindex(*a.shape[:-2])
-    whole = stacked([_ldl_matrix(a[i], pivots._array[i], hermitian) for i in places], a.shape[:-2], a.shape[-2:], a.dtype)
+    whole = stacked(
+        [_ldl_matrix(a[i], pivots._array[i], hermitian) for i in places], a.shape[:-2], a.shape[-2:], a.dtype
+    )
     x = np.linalg.solve(whole, np.broadcast_to(b, (*batch, *b.shape[-2:]))) if whole.size and b.size else np.zeros(
         (*batch, *b.shape[-2:]), b.dtype)  # fmt: skip
     return column_major(x, B.dtype, B)

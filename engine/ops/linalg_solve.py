@@ -224,7 +224,12 @@ def _solve_ex(A: Tensor, B: Tensor, left: bool, check_errors: bool) -> tuple[Ten
     if info.any():
         x[np.broadcast_to(info != 0, batch)] = np.nan
     if vector:
-        return column_major(x[..., 0], A.dtype, A), column_major(lu, A.dtype, A), int_result(pivots, A), int_result(info, A)
+        return (
+            column_major(x[..., 0], A.dtype, A),
+            column_major(lu, A.dtype, A),
+            int_result(pivots, A),
+            int_result(info, A),
+        )
     result = column_major(x, A.dtype, A) if left else wrapped(x, A.dtype, A)
     return result, column_major(lu, A.dtype, A), int_result(pivots, A), int_result(info, A)
 

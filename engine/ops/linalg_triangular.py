@@ -251,9 +251,7 @@ def _cholesky_solve(self: Tensor, input2: Tensor, upper: bool) -> Tensor:
     return column_major(back_substituted(second, half, True, True, False), self.dtype, self)
 
 
-def _cholesky_solve_grads(
-    grad: Tensor, input2: Tensor, result: Tensor, upper: bool, needs: Any
-) -> tuple[Any, Any]:
+def _cholesky_solve_grads(grad: Tensor, input2: Tensor, result: Tensor, upper: bool, needs: Any) -> tuple[Any, Any]:
     gB = cholesky_solve.call(grad, input2, upper)
     if not needs[1]:
         return gB, None

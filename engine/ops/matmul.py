@@ -426,7 +426,7 @@ def _folded(a: Tensor, b: Tensor) -> Tensor:
     flat = big.reshape((math.prod(shape), big.shape[-1]))
     if small._array.ndim == 2:
         result = unsafe_view(flat.mm(small), [*shape, small.shape[1]])
-        return result.mT.contiguous() if turned else result  # type: ignore[no-any-return]
+        return result.mT.contiguous() if turned else result
     return unsafe_view(flat.mv(small), shape)
 
 

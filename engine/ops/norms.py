@@ -25,24 +25,23 @@ def lengths(array: Array, order: float, over: tuple[int, ...], keepdim: bool) ->
     """The p-norms of real or complex numbers along some dims."""
     size = np.abs(array)
     if order == INF or order == -INF:
-        reduce = np.max if order > 0 else np.min
+        reduce: Any = np.max if order > 0 else np.min
         return np.asarray(reduce(size, axis=over, keepdims=keepdim)) if size.ndim else size
     if order == 0:
-        return np.asarray(np.add.reduce(size != 0, over, keepdims=keepdim)).astype(size.dtype)
+        return added((size != 0).astype(size.dtype), over, keepdim)
     if order == 1:
         return added(size, over, keepdim)
     if order == 2:
         # in double precision, as a product of large float32 numbers would overflow and small ones vanish
         wide = size.astype(np.float64) if size.dtype == np.float32 else size
         return np.sqrt(added(wide * wide, over, keepdim)).astype(size.dtype)
-    return np.power(added(np.power(size, size.dtype.type(order)), over, keepdim), size.dtype.type(1.0 / order))
+    return np.power(added(np.power(size, size.dtype.type(order)), over, keepdim), size.dtype.type(1.0 / order))  # type: ignore[no-any-return]
 
 
 def _check_vector(self: Tensor, order: float, dim: Any, kind: dtype | None) -> None:
     if self.dtype.category < FLOAT:
         raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{scalar_name(self.dtype)}"
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {scalar_name(self.dtype)}"
         )
     if kind is not None:
         check_norm_dtype(kind, self.dtype, "linalg.vector_norm")
@@ -62,9 +61,7 @@ def _check_vector(self: Tensor, order: float, dim: Any, kind: dtype | None) -> N
 def check_norm_dtype(kind: dtype, own: dtype, name: str) -> None:
     """Refuse a ``dtype=`` that the norm cannot be computed in."""
     if kind.category < FLOAT:
-        raise RuntimeError(
-            f"{name}: dtype should be floating point or complex. Got {scalar_name(kind)}"
-        )
+        raise RuntimeError(f"{name}: dtype should be floating point or complex. Got {scalar_name(kind)}")
     if kind.is_complex is not own.is_complex:
         what = "complex" if own.is_complex else "real"
         raise RuntimeError(f"{name}: dtype should be {what} for {what} inputs. Got {scalar_name(kind)}")
@@ -154,8 +151,7 @@ def _dist_run(self: Tensor, other: Tensor, p: Any) -> Tensor:
     apart = self.detach() - other.detach()
     if apart.dtype.category < FLOAT:
         raise RuntimeError(
-            "norm(): input dtype should be either floating point or complex. Got "
-            f"{scalar_name(apart.dtype)} instead."
+            f"norm(): input dtype should be either floating point or complex. Got {scalar_name(apart.dtype)} instead."
         )
     array = widened(resolved(apart), apart.dtype)
     return wrapped(lengths(array, float(p), tuple(range(array.ndim)), False), apart.dtype.to_real(), self)
@@ -257,9 +253,7 @@ def _cdist_run(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Te
     a, b = resolved(x1), resolved(x2)
     for name, tensor in (("X1", x1), ("X2", x2)):
         if tensor.dtype.category != FLOAT:
-            raise RuntimeError(
-                f"cdist only supports floating-point dtypes, {name} got: {scalar_name(tensor.dtype)}"
-            )
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {scalar_name(tensor.dtype)}")
     for name, array in (("X1", a), ("X2", b)):
         if array.ndim < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {array.ndim}D")
@@ -296,13 +290,12 @@ cdist_forward = define(
 MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
 
 
-def cdist(
-    x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
-) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
     """``torch.cdist``: the p-norm distance of each pair of rows of two batches."""
     if compute_mode not in MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     return cdist_forward.call(x1, x2, p, MODES[compute_mode])  # type: ignore[no-any-return]
+
 
 FUNCTIONS: dict[str, Any] = {"norm": norm, "cdist": cdist}
 METHODS: dict[str, Any] = {

@@ -182,9 +182,7 @@ def _heaviside(self: Tensor, values: Tensor) -> Tensor:
     return _heaviside_kernel(self, values)
 
 
-_heaviside_kernel = pointwise(
-    lambda a, b: np.where(np.equal(a, 0), b, np.greater(a, 0).astype(np.asarray(a).dtype))
-)
+_heaviside_kernel = pointwise(lambda a, b: np.where(np.equal(a, 0), b, np.greater(a, 0).astype(np.asarray(a).dtype)))
 
 define(
     "heaviside(Tensor self, Tensor values) -> Tensor",

@@ -42,7 +42,7 @@ def _scalar_run(self: Tensor, exponent: Any) -> Tensor:
 
 def _scalar_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
-        return grad.new_zeros(grad.shape)
+        return grad.new_zeros(grad.shape)  # type: ignore[no-any-return]
     power = self if exponent == 2 else self.pow(exponent - 1)
     return real_if(self.dtype, grad * conj(power * exponent))
 
@@ -108,10 +108,8 @@ for _overload, _arguments in (
         f"float_power.{_overload}({_arguments}) -> Tensor",
         doc="A power, computed in double precision.",
         composite=lambda self, exponent: (
-            (lambda base, power: base.pow(power) if isinstance(base, Tensor) else pow_base.call(base, power))(
-                *_wide(self, exponent)
-            )
-        ),
+            lambda base, power: base.pow(power) if isinstance(base, Tensor) else pow_base.call(base, power)
+        )(*_wide(self, exponent)),
         samples=[],
         method=_overload != "Scalar",
     )

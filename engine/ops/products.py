@@ -204,7 +204,8 @@ class _Frame:
 
     def arranged(self, operand: Tensor, labels: list[str], number: int) -> Tensor:
         """The operand with its dims in the common order, size 1 where it has no such label."""
-        order, seen, dim = [-1] * self.ndim, {}, 0
+        seen: dict[str, int] = {}
+        order, dim = [-1] * self.ndim, 0
         own = operand._array.ndim
         for label in labels:
             if label == ELLIPSIS:
@@ -254,7 +255,9 @@ def _pair(left: Tensor, right: Tensor, over: Sequence[int]) -> Tensor:
     """The product of two arranged operands, added up over some dims, by one batched matrix product."""
     if not over:
         return left * right  # type: ignore[no-any-return]
-    both, only_left, only_right = [], [], []
+    both: list[int] = []
+    only_left: list[int] = []
+    only_right: list[int] = []
     for dim in range(left._array.ndim):
         if dim in over:
             continue

@@ -17,6 +17,11 @@ from stridescope.engine.ops.arithmetic import conj, real_if
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
 
+# NumPy's stubs do not let ``keepdims`` be a variable.
+_sum: Any = np.add.reduce
+_product: Any = np.multiply.reduce
+_any: Any = np.logical_or.reduce
+_all: Any = np.logical_and.reduce
 BLOCK = 128  # longer runs are added up as a tree, so that rounding errors do not pile up
 
 
@@ -69,13 +74,13 @@ def added(array: Array, over: tuple[int, ...], keepdims: bool = False) -> Array:
         longest = max(over, key=lambda d: array.shape[d])
         if inner not in over and array.shape[longest] > BLOCK:
             return _halved(array, over, longest, keepdims)
-    return np.asarray(np.add.reduce(array, over, keepdims=keepdims))
+    return np.asarray(_sum(array, over, keepdims=keepdims))
 
 
 def _halved(array: Array, over: tuple[int, ...], dim: int, keepdims: bool) -> Array:
     size = array.shape[dim]
     if size <= BLOCK:
-        return np.asarray(np.add.reduce(array, over, keepdims=keepdims))
+        return np.asarray(_sum(array, over, keepdims=keepdims))
     first = (slice(None),) * dim
     half = size // 2
     low = _halved(array[(*first, slice(None, half))], over, dim, keepdims)
@@ -92,7 +97,7 @@ def summed(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtyp
     target = kind or (int64 if tensor.dtype.category <= INTEGER else tensor.dtype)
     array = resolved(tensor) if tensor.dtype is target else cast(resolved(tensor), target)
     if array.dtype == np.bool_:
-        return wrapped(np.logical_or.reduce(array, axes(dims, array.ndim), keepdims=keepdim), target, tensor)
+        return wrapped(_any(array, axes(dims, array.ndim), keepdims=keepdim), target, tensor)
     return wrapped(added(widened(array, target), axes(dims, array.ndim), keepdim), target, tensor)
 
 
@@ -201,8 +206,8 @@ def _prod(tensor: Tensor, dim: int | None, keepdim: bool, kind: dtype | None) ->
     array = widened(cast(resolved(tensor), target), target)
     over = tuple(range(array.ndim)) if dim is None else axes((dim,), array.ndim)
     if array.dtype == np.bool_:
-        return wrapped(np.logical_and.reduce(array, over, keepdims=keepdim), target, tensor)
-    return wrapped(np.multiply.reduce(array, over, keepdims=keepdim), target, tensor)
+        return wrapped(_all(array, over, keepdims=keepdim), target, tensor)
+    return wrapped(_product(array, over, keepdims=keepdim), target, tensor)
 
 
 def _others(flat: Tensor, dim: int) -> Tensor:
@@ -255,9 +260,7 @@ prod_dim = define(
     run=_prod,
     node="ProdBackward1",
     grads={
-        "self": lambda grad, self, result, dim, keepdim: _prod_dim_grad(
-            grad, self.to(grad.dtype), result, dim, keepdim
-        )
+        "self": lambda grad, self, result, dim, keepdim: _prod_dim_grad(grad, self.to(grad.dtype), result, dim, keepdim)
     },
     samples=[((3, 4), 1)],
 )
@@ -303,9 +306,7 @@ def _sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
 
 def _checked_sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     shape = self._array.shape
-    fits = len(size) <= len(shape) and all(
-        n in (1, s) for n, s in zip(reversed(size), reversed(shape), strict=False)
-    )
+    fits = len(size) <= len(shape) and all(n in (1, s) for n, s in zip(reversed(size), reversed(shape), strict=False))
     if not fits:
         raise RuntimeError(f"size {{{list(size)}}} is not expandable to size {{{list(shape)}}}.")
     return _sum_to_size(self, size)

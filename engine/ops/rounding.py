@@ -176,7 +176,7 @@ def _nan_to_num(a: Any, nan: float | None, posinf: float | None, neginf: float |
 def _limits(kind: Any) -> tuple[Any, Any]:
     import ml_dtypes
 
-    info = ml_dtypes.finfo(kind)
+    info = ml_dtypes.finfo(kind)  # type: ignore[no-untyped-call]
     return info.min, info.max
 
 
@@ -226,4 +226,3 @@ _check("isposinf", _only_float(lambda a: a == np.inf), "Whether the element is p
        {"c": (RuntimeError, "isposinf does not support complex inputs.")})  # fmt: skip
 _check("isneginf", _only_float(lambda a: a == -np.inf), "Whether the element is minus infinity.",
        {"c": (RuntimeError, "isneginf does not support complex inputs.")})  # fmt: skip
-

@@ -265,6 +265,7 @@ def _prod_grads(
 def scatter_reduce_grads(
     grad: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor
 ) -> tuple[Tensor, Tensor]:
+    """The gradients of both operands of ``scatter_reduce``."""
     if not index._array.size:
         return grad, src.new_zeros(src.shape)
     if reduce == "sum":
@@ -295,7 +296,9 @@ define(
 
 def _take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     if indices.dtype is not int64:
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {scalar_name(indices.dtype)}")
+        raise RuntimeError(
+            f"torch.take_along_dim(): dtype of indices should be Long but got {scalar_name(indices.dtype)}"
+        )
     if dim is None:
         return self.view(-1).gather(0, indices.view(-1))  # type: ignore[no-any-return]
     a, b = self._array.ndim, indices._array.ndim

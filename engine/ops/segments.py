@@ -31,7 +31,10 @@ def _bounds(lengths: Tensor | None, offsets: Tensor | None, dim: int, size: int,
         if array.size and array.min() < 0:
             raise RuntimeError("lengths contains negative value!")
         if np.any(array.sum(-1) != size):
-            raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe.")  # noqa: E501
+            raise RuntimeError(
+                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when "
+                "!unsafe."
+            )
     zeros = np.zeros((*array.shape[:-1], 1), array.dtype)
     return np.concatenate([zeros, np.cumsum(array, -1)], -1)
 
@@ -42,9 +45,9 @@ def _one_segment(part: Array, reduce: str, initial: float | None) -> Array:
         return np.full(part.shape[1:], np.nan if reduce == "mean" and initial is None else start, part.dtype)
     if reduce in ("sum", "mean"):
         total = np.add.reduce(part, 0) + part.dtype.type(start)
-        return total / part.dtype.type(len(part)) if reduce == "mean" else total
+        return total / part.dtype.type(len(part)) if reduce == "mean" else total  # type: ignore[no-any-return]
     ufunc = {"prod": np.multiply, "max": np.maximum, "min": np.minimum}[reduce]
-    return ufunc(ufunc.reduce(part, 0), part.dtype.type(start))
+    return ufunc(ufunc.reduce(part, 0), part.dtype.type(start))  # type: ignore[no-any-return]
 
 
 def _segment_reduce(
@@ -90,9 +93,9 @@ def _share(slope: Array, found: Array, part: Array, reduce: str, initial: Any) -
     if reduce == "prod":
         start = part.dtype.type(1 if initial is None else initial)
         others = [np.multiply.reduce(np.delete(part, i, 0), 0) * start for i in range(len(part))]
-        return slope * np.stack(others)
+        return slope * np.stack(others)  # type: ignore[no-any-return]
     chosen = (part == found) | np.isnan(part)
-    return chosen * (slope / np.maximum(chosen.sum(0), 1).astype(part.dtype))
+    return chosen * (slope / np.maximum(chosen.sum(0), 1).astype(part.dtype))  # type: ignore[no-any-return]
 
 
 define(
@@ -114,14 +117,15 @@ def _hash(self: Tensor, dim: Sequence[int], keepdim: bool, mode: int) -> Tensor:
     array = resolved(self)
     if not array.size and not dim:
         raise RuntimeError(
-            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
-            "the 'dim' argument."
+            "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+            "with the 'dim' argument."
         )
     if self.dtype.is_complex:
         raise not_implemented("xor_sum_cpu", self.dtype)
     wide = array.astype(np.float64 if self.dtype.category == FLOAT else np.int64).view(np.uint64)
     over = axes(dim, array.ndim)
-    return wrapped(np.bitwise_xor.reduce(wide, over, keepdims=keepdim), uint64, self)
+    bits: Any = np.bitwise_xor
+    return wrapped(bits.reduce(wide, over, keepdims=keepdim), uint64, self)
 
 
 define(

@@ -28,7 +28,7 @@ def ordered(array: Array, dim: int, descending: bool) -> Array:
     if not descending:
         return np.argsort(array, axis=dim, kind="stable")
     back = np.argsort(np.flip(array, dim), axis=dim, kind="stable")
-    return array.shape[dim] - 1 - np.flip(back, dim)
+    return array.shape[dim] - 1 - np.flip(back, dim)  # type: ignore[no-any-return]
 
 
 def _sort(self: Tensor, stable: bool | None, dim: int, descending: bool) -> tuple[Tensor, Tensor]:
@@ -44,13 +44,9 @@ def _sort(self: Tensor, stable: bool | None, dim: int, descending: bool) -> tupl
     return fresh(values, self.dtype, self.device), fresh(laid_out(where, strides), int64, self.device)
 
 
-_CHOSEN = {
-    "self": lambda grad, dim, indices, self_sym_sizes: chosen_grad(grad, dim, indices, self_sym_sizes, True)
-}
+_CHOSEN = {"self": lambda grad, dim, indices, self_sym_sizes: chosen_grad(grad, dim, indices, self_sym_sizes, True)}
 _CHOSEN_KEEP = {
-    "self": lambda grad, dim, indices, self_sym_sizes, keepdim: chosen_grad(
-        grad, dim, indices, self_sym_sizes, keepdim
-    )
+    "self": lambda grad, dim, indices, self_sym_sizes, keepdim: chosen_grad(grad, dim, indices, self_sym_sizes, keepdim)
 }
 
 sort_stable = define(
@@ -261,7 +257,7 @@ def _most_common(row: Array) -> Array:
     values = row[order]
     ends = np.flatnonzero(np.append(values[1:] != values[:-1], True))
     lengths = np.diff(ends, prepend=-1)
-    return order[ends[np.argmax(lengths)]].reshape(1)
+    return order[ends[np.argmax(lengths)]].reshape(1)  # type: ignore[no-any-return]
 
 
 define(

@@ -53,6 +53,7 @@ def _one(
 
 # ---- gamma -------------------------------------------------------------------------------------------------------
 
+
 def _lgamma(a: Any) -> Any:
     from scipy import special
 
@@ -95,7 +96,7 @@ def _polygamma(a: Any, n: int) -> Any:
 
 _polygamma_kernel = elementwise(_polygamma, "polygamma", "bif", to_float=True, count=1)
 
-polygamma = define(
+polygamma: Op = define(
     "polygamma(int n, Tensor self) -> Tensor",
     doc="The n-th derivative of digamma.",
     run=_polygamma_run,
@@ -190,7 +191,8 @@ _one("special_i0e", scipy_function("i0e"), "i0, scaled by e to the minus size.",
 _one("special_i1", scipy_function("i1"), "The modified Bessel function of order 1.",
      lambda grad, self, result: grad * _i1_slope(self, self.i0(), result), public=False)  # fmt: skip
 _one("special_i1e", scipy_function("i1e"), "i1, scaled by e to the minus size.",
-     lambda grad, self, result: grad * _i1e_slope(self, op_call("special_i0e")(self), result), public=False)  # fmt: skip
+     lambda grad, self, result: grad * _i1e_slope(self, op_call("special_i0e")(self), result),
+     public=False)  # fmt: skip
 
 
 def _i1_slope(self: Tensor, i0: Tensor, i1: Tensor) -> Tensor:
@@ -215,7 +217,7 @@ def _airy(a: Any) -> Any:
     return special.airy(a)[0]
 
 
-for _name, _function, _argument in (
+for _name, _bessel, _argument in (
     ("airy_ai", _airy, "x"),
     ("bessel_j0", scipy_function("j0"), "self"),
     ("bessel_j1", scipy_function("j1"), "self"),
@@ -231,7 +233,7 @@ for _name, _function, _argument in (
 ):
     _one(
         f"special_{_name}",
-        _function,
+        _bessel,
         f"The function {_name.replace('_', ' ')}; it has no derivative here.",
         public=False,
         argument=_argument,
@@ -252,7 +254,8 @@ _one("special_erfcx", scipy_function("erfcx"), "erfc, scaled by e to the square.
 _one("special_ndtri", scipy_function("ndtri"), "The quantile of the normal distribution.",
      lambda grad, result: grad * math.sqrt(2 * math.pi) * (result.square() / 2).exp(), public=False)  # fmt: skip
 _one("special_log_ndtr", scipy_function("log_ndtr"), "The logarithm of the normal distribution's area.",
-     lambda grad, self, result: grad / math.sqrt(2 * math.pi) * (result + self.pow(2) / 2).neg().exp(), public=False)  # fmt: skip
+     lambda grad, self, result: grad / math.sqrt(2 * math.pi) * (result + self.pow(2) / 2).neg().exp(),
+     public=False)  # fmt: skip
 
 
 def _ndtr(self: Tensor) -> Tensor:
@@ -394,7 +397,7 @@ for _name, _arguments, _target in _SAME:
 
 
 def _special_round(self: Tensor, decimals: int = 0) -> Tensor:
-    return op_call("round.decimals")(self, decimals) if decimals else op_call("round")(self)  # type: ignore[no-any-return]
+    return op_call("round.decimals")(self, decimals)  # type: ignore[no-any-return]
 
 
 define(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dtype import FLOAT
+from stridescope.engine.dtype import FLOAT, int64
 from stridescope.engine.ops.fourier import NONE, ROOT, c2c, c2r, r2c
 from stridescope.engine.ops.lookup import op_call
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, fresh
 
 
 def _shown(name: str, tensor: Tensor, **options: Any) -> str:
@@ -19,7 +21,7 @@ def _shown(name: str, tensor: Tensor, **options: Any) -> str:
     return f"{name}(torch.{kind}Tensor{list(tensor.shape)}, {listed})"
 
 
-def _window(window: Tensor | None, like: Tensor, length: int, n_fft: int) -> Tensor | None:
+def _window(window: Tensor | None, like: Tensor, length: int, n_fft: int) -> Any:
     """The window, widened by zeros on both sides to ``n_fft``."""
     if length >= n_fft:
         return window
@@ -58,10 +60,11 @@ def _stft(
         hop = hop_length
     head = _shown("stft", self, n_fft=n_fft, hop_length=hop, win_length=win, window=window)
     is_complex = self.dtype.is_complex or (window is not None and window.dtype.is_complex)
-    if not return_complex:
-        if return_complex is None and not is_complex:
-            raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further "
-                               "require that return_complex=True in a future PyTorch release.")  # fmt: skip
+    if return_complex is None and not is_complex:
+        raise RuntimeError(
+            "stft requires the return_complex parameter be given for real inputs, and will further require that "
+            "return_complex=True in a future PyTorch release."
+        )
     _check_stft(self, n_fft, hop, win, window, head)
     half = (not is_complex) if onesided is None else onesided
     if half and is_complex:
@@ -72,8 +75,8 @@ def _stft(
     frames = frames * weights if weights is not None else frames
     how = ROOT if normalized else NONE
     spectrum = c2c.call(frames, (2,), how, True) if is_complex else r2c.call(frames, (2,), how, half)
-    spectrum = spectrum.transpose(1, 2)
-    spectrum = spectrum.squeeze(0) if self._array.ndim == 1 else spectrum
+    spectrum = spectrum.transpose_(1, 2)
+    spectrum = spectrum.squeeze_(0) if self._array.ndim == 1 else spectrum
     return spectrum if return_complex is not False else op_call("view_as_real")(spectrum)  # type: ignore[no-any-return]
 
 
@@ -110,10 +113,8 @@ def stft(
     if center:
         extra = n_fft // 2
         ndim = input._array.ndim
-        from stridescope.engine.torch.nn import functional
-
         shaped = input.view([1] * (3 - ndim) + list(input.shape))
-        padded = functional.pad(shaped, [extra, extra], pad_mode)
+        padded = op_call("pad")(shaped, [extra, extra], pad_mode)
         input = padded.view(padded.shape[-ndim:])
     return _stft_op.call(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex)  # type: ignore[no-any-return]
 
@@ -121,9 +122,8 @@ def stft(
 def _overlapped(frames: Tensor, hop: int, size: int) -> Tensor:
     """The sum of frames, each written ``hop`` later than the one before."""
     count, n_fft = frames.shape[-2:]
-    places = frames.new_full((count, n_fft), 1.0, dtype=None).cumsum(1).to(op_call("argsort")(frames[0, 0]).dtype) - 1
-    steps = (places.new_ones((count, 1)).cumsum(0) - 1) * hop
-    index = (places + steps).view(-1)
+    places = np.arange(n_fft) + hop * np.arange(count)[:, None]
+    index = fresh(places.reshape(-1).astype(np.int64), int64, frames.device)
     flat = frames.reshape((frames.shape[0], count * n_fft))
     return flat.new_zeros((frames.shape[0], size)).index_add(1, index, flat)  # type: ignore[no-any-return]
 
@@ -173,7 +173,7 @@ def _cut(signal: Tensor, envelope: Tensor, input: Tensor, margin: int, length: i
     if lowest <= 1e-11:
         raise RuntimeError(f"istft(...) window overlap add min: {lowest}")
     result: Tensor = signal / envelope
-    return result.squeeze(0) if input._array.ndim == 2 else result  # type: ignore[no-any-return]
+    return result.squeeze(0) if input._array.ndim == 2 else result
 
 
 FUNCTIONS: dict[str, Any] = {"stft": stft, "istft": istft}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
-from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import BOOL
@@ -95,7 +95,7 @@ def _linalg_cross(self: Tensor, other: Tensor, dim: int) -> Tensor:
     return wrapped(result.astype(kind.np, copy=False), kind, self)
 
 
-linalg_cross = define(
+linalg_cross: Op = define(
     "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
     doc="The cross product of vectors of three elements.",
     run=_linalg_cross,
