@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.leaf import require_grad
 from stridescope.engine.device import CPU, device
 from stridescope.engine.devices.registry import device_at
 from stridescope.engine.devices.streams import current_device_index, current_stream
-from stridescope.engine.autograd.leaf import require_grad
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out
 from stridescope.engine.dtype import default_float, dtype, of_number
@@ -85,6 +85,12 @@ def _empty(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory
     return _filled(size, 0, dtype, device, requires_grad)
 
 
+def _zeros(size: Sequence[int], *options: Any) -> Tensor:
+    if size and min(size) < 0:
+        raise RuntimeError("zeros: Dimension size must be non-negative.")
+    return _empty(size, *options)
+
+
 def _full(size: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, grad: Any) -> Tensor:
     return _filled(size, fill_value, dtype or of_number(fill_value), device, grad)
 
@@ -127,7 +133,7 @@ empty = define(
         size, dtype, device, requires_grad, memory_format
     ),
 )
-zeros = define(f"zeros(SymInt[] size, {OPTIONS}) -> Tensor", doc="All zeros.", run=_empty)
+zeros = define(f"zeros(SymInt[] size, {OPTIONS}) -> Tensor", doc="All zeros.", run=_zeros)
 ones = define(
     f"ones(SymInt[] size, {OPTIONS}) -> Tensor",
     doc="All ones.",

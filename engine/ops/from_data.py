@@ -143,11 +143,10 @@ def _inferred(flat: list[Any]) -> dtype:
 
 
 def _checked_dtype(function: str, kind: Any) -> dtype | None:
-    named = {float: default_float, int: lambda: of_category(1), bool: lambda: of_category(0)}
     if kind is None or isinstance(kind, dtype):
         return kind
-    if kind in named:
-        return named[kind]() if kind is not float else FROM_NUMPY[np.dtype(np.float64)]
+    if kind in (float, int, bool):
+        return FROM_NUMPY[np.dtype(kind)]
     raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {type_name(kind)}")
 
 

@@ -85,7 +85,7 @@ _DTYPE = dtype
 
 def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """The old ``tensor.new(…)``: a tensor of the same dtype and device."""
-    return constructed(self.dtype, args or ((0,),), None if self.device is CPU else self.device)
+    return constructed(self.dtype, args or (0,), None if self.device is CPU else self.device)
 
 
 METHODS: dict[str, Any] = {"type": as_type, "new": new}

@@ -26,7 +26,7 @@ def new_tensor_object(cls: type[Tensor], *args: Any, **kwargs: Any) -> Any:
     on = kwargs.pop("device", None)
     if len(args) == 1 and isinstance(args[0], (float, complex)):
         raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
-    made = constructed(default_float(), args or ((0,),), None if on is None else device(on))
+    made = constructed(default_float(), args or (0,), None if on is None else device(on))
     return made if cls is Tensor else as_subclass(made, cls)
 
 
