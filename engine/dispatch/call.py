@@ -156,7 +156,8 @@ def build(op: Op) -> Callable[..., Any]:
     template = (_QUICK_VIEW if op.quick else _VIEW) if op.view else _INPLACE if op.schema.writes else _KERNEL
     first_is_tensor = op.schema.arguments[0].is_tensor if op.schema.arguments else False
     if template is _KERNEL and isinstance(op.run, Pointwise) and op.run.ufunc is not None and first_is_tensor:
-        template = _UNARY if op.run.operands(len(op.schema.arguments)) == 1 else _BINARY
+        single = op.run.operands(len(op.schema.arguments)) == 1
+        template = _BINARY if not single else _UNARY if op.run.gives is None else _KERNEL
     core = _compiled(
         template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": _stage_of(op)}
     )
