@@ -76,9 +76,9 @@ def _get_grad(self: Tensor) -> Tensor | None:
     if self._node is not None and not self._retains_grad and self._grad is None:
         warn(
             internal(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't "
-                "be populated during autograd.backward(). If you indeed want the .grad field to be populated for a "
-                "non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute "
+                "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for "
+                "a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
                 "mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
                 "more informations.",
                 "build/aten/src/ATen/core/TensorBody.h:489",
@@ -154,8 +154,8 @@ def _reversed_dims(self: Tensor) -> Tensor:
     elif self._array.ndim != 2:
         warn_once(
             internal(
-                "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
-                "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+                "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
+                "will throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
                 "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor.",
                 "aten/src/ATen/native/TensorShape.cpp:4314",
             )

@@ -71,7 +71,8 @@ def owned(array: Any, strides: tuple[int, ...]) -> Any:
     """The values in new memory with these strides."""
     item = array.itemsize
     memory = np.empty(array.size, array.dtype)
-    result = np.ndarray(array.shape, array.dtype, memory if array.size else bytearray(), 0, tuple(s * item for s in strides))
+    buffer = memory if array.size else bytearray()
+    result = np.ndarray(array.shape, array.dtype, buffer, 0, tuple(s * item for s in strides))
     if array.size:
         result[...] = array
     return result

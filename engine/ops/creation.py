@@ -159,9 +159,9 @@ def _permuted(
         )
     for dim in order:
         if not 0 <= dim < len(size):
-            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {dim} at "
-                               f"index {list(order).index(dim)}).  NB: negative dims not currently supported; file an "
-                               "issue if you want it.")  # fmt: skip
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and {len(size) - 1}, but got {dim} "
+                               f"at index {list(order).index(dim)}).  NB: negative dims not currently supported; file "
+                               "an issue if you want it.")  # fmt: skip
     if len(set(order)) != len(order):
         raise RuntimeError("Duplicate dim not allowed")
     strides = strides_in_order(checked(size), tuple(reversed(order)))

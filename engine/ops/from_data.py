@@ -247,10 +247,10 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
     if view.readonly:
         warn_once(
             internal(
-                "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you can "
-                "write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy the "
-                "buffer to protect its data or make it writable before converting it to a tensor. This type of warning "
-                "will be suppressed for the rest of this program.",
+                "The given buffer is not writable, and PyTorch does not support non-writable tensors. This means you "
+                "can write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy "
+                "the buffer to protect its data or make it writable before converting it to a tensor. This type of "
+                "warning will be suppressed for the rest of this program.",
                 "torch/csrc/utils/tensor_new.cpp:1581",
             )
         )

@@ -98,8 +98,8 @@ def _as_tuple(key: Any) -> tuple[Any, ...]:
 def _warn_of_list(line: int) -> None:
     warn(
         internal(
-            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; "
-            "use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
+            "2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
             "x[torch.tensor(seq)], which will result either in an error or a different result",
             f"torch/csrc/autograd/python_variable_indexing.cpp:{line}",
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import scalar_name
 from stridescope.engine.layout import iterator_order, strides_in_order
@@ -230,7 +230,7 @@ def _unsafe_put(self: Tensor, mask: Tensor, indices: Indices, values: Tensor) ->
     return _index_put(self, _within(self, indices), fresh(kept, self.dtype, self.device), True)
 
 
-unsafe_masked_index = define(
+unsafe_masked_index: Op = define(
     "_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor",
     doc="index where the mask is true, a fill value elsewhere.",
     run=_unsafe_masked,
@@ -241,7 +241,7 @@ unsafe_masked_index = define(
     },
     method=False,
 )
-unsafe_masked_put = define(
+unsafe_masked_put: Op = define(
     "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> Tensor",
     doc="A copy with values added where the mask is true.",
     run=_unsafe_put,

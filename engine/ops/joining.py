@@ -20,7 +20,7 @@ from stridescope.engine.tensor import Tensor, canonical, fresh
 
 def _skipped(tensor: Tensor) -> bool:
     """cat passes over 1-d empty tensors, whatever the shape of the others."""
-    return tensor._array.shape == (0,)
+    return tuple(tensor._array.shape) == (0,)
 
 
 def _checked(tensors: Sequence[Tensor], dim: int) -> tuple[list[Tensor], int]:

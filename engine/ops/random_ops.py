@@ -13,10 +13,10 @@ from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dtype import INTEGER, default_float, dtype, int64
 from stridescope.engine.kernels import draws
 from stridescope.engine.ops import random_fill
+from stridescope.engine.ops.copying import strides_of
 from stridescope.engine.ops.creation import checked, made, place_of
 from stridescope.engine.ops.number_range import check_number
 from stridescope.engine.ops.random_fill import fill, host_stream
-from stridescope.engine.ops.copying import strides_of
 from stridescope.engine.tensor import Tensor, fresh
 from stridescope.engine.warn import internal, warn
 
@@ -102,9 +102,9 @@ def _warn_of_precision(name: str, value: int, kind: dtype) -> None:
         c_name = {"float32": "float", "float64": "double"}.get(kind.name, kind.name)
         warn(
             internal(
-                f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {c_name} can support "
-                "discrete uniform distribution only within this range. This warning will become an error in version 1.7 "
-                "release, please fix the code in advance",
+                f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations {c_name} can "
+                "support discrete uniform distribution only within this range. This warning will become an error in "
+                "version 1.7 release, please fix the code in advance",
                 "aten/src/ATen/native/DistributionTemplates.h:111",
             )
         )

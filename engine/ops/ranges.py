@@ -10,8 +10,17 @@ import numpy as np
 from stridescope.engine.device import device
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.parser import plain_number
-from stridescope.engine.dtype import BOOL, INTEGER, default_complex, default_float, dtype, int32, int64, of_number
-from stridescope.engine.dtype import scalar_name
+from stridescope.engine.dtype import (
+    BOOL,
+    INTEGER,
+    default_complex,
+    default_float,
+    dtype,
+    int32,
+    int64,
+    of_number,
+    scalar_name,
+)
 from stridescope.engine.ops.creation import OPTIONS, made
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
@@ -47,10 +56,7 @@ def _arange(start: Any, end: Any, step: Any, kind: dtype | None, on: device | No
     if kind.category == INTEGER and step and not int(step):
         raise ValueError("step must be nonzero")
     _check_range(start, end, step)
-    if kind is int64:
-        count = -((int(start) - int(end)) // int(step))
-    else:
-        count = math.ceil((end - start) / step)
+    count = -((int(start) - int(end)) // int(step)) if kind is int64 else math.ceil((end - start) / step)
     return made(_steps(start, step, count, kind), kind, on, grad)
 
 

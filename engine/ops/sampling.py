@@ -40,8 +40,8 @@ def _bernoulli_into(self: Tensor, p: Tensor, generator: Any) -> Tensor:
     values = np.broadcast_to(resolved(p), self._array.shape)
     if not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError(
-            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, "
-            "please report an enhancement request to PyTorch.)"
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
+            "so, please report an enhancement request to PyTorch.)"
         )
     stream = host_stream(generator, self, "bernoulli with a tensor of probabilities")
     ordered = _in_memory_order(self, values)

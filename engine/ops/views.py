@@ -15,7 +15,6 @@ from stridescope.engine.layout import (
     expand,
     infer_size,
     is_contiguous,
-    is_contiguous,
     view_strides,
     wrap_dim,
     wrap_dims,
@@ -131,6 +130,7 @@ permute = define(
     samples=[((2, 3, 4), (2, 0, 1))],
 )
 
+
 def _plainly_laid(array: Any) -> bool:
     """Row-major, and without a stride of its own on a last dim of size 1, which the view's strides would follow."""
     return array.flags.c_contiguous and (not array.ndim or array.strides[-1] == array.itemsize)  # type: ignore[no-any-return]
@@ -200,6 +200,15 @@ expand_ = define(
 )
 
 
+def _unsqueezed(grad: Tensor, sizes: Sequence[int], dims: Sequence[int] | None = None) -> Tensor:
+    """Put the dims of size 1 back in that a squeeze took out; the gradient itself when it took out none."""
+    chosen = range(len(sizes)) if dims is None or not sizes else sorted(d % len(sizes) for d in dims)
+    for dim in chosen:
+        if sizes and sizes[dim] == 1:
+            grad = grad.unsqueeze(dim)
+    return grad
+
+
 unsqueeze = define(
     "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
     doc="Puts in a dim of size 1.",
@@ -213,7 +222,7 @@ squeeze = define(
     doc="Takes out all dims of size 1.",
     view=lambda layout: _squeezed(layout, range(len(layout.sizes))),
     node="SqueezeBackward0",
-    grads={"self": lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)},
+    grads={"self": lambda grad, self_sym_sizes: _unsqueezed(grad, self_sym_sizes)},
     samples=[((3, 1, 4),)],
 )
 
@@ -222,7 +231,7 @@ squeeze_dim = define(
     doc="Takes out a dim if its size is 1.",
     view=lambda layout, dim: _squeezed(layout, (wrap_dim(dim, len(layout.sizes)),)),
     node="SqueezeBackward1",
-    grads={"self": lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)},
+    grads={"self": lambda grad, self_sym_sizes, dim: _unsqueezed(grad, self_sym_sizes, (dim,))},
     samples=[((3, 1, 4), 1)],
 )
 
@@ -231,6 +240,6 @@ squeeze_dims = define(
     doc="Takes out the given dims whose size is 1.",
     view=lambda layout, dim: _squeezed(layout, wrap_dims(dim, len(layout.sizes))),
     node="SqueezeBackward2",
-    grads={"self": lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)},
+    grads={"self": lambda grad, self_sym_sizes, dim: _unsqueezed(grad, self_sym_sizes, dim)},
     samples=[((1, 3, 1), (0, 2))],
 )

@@ -14,7 +14,6 @@ from stridescope.engine.ops import views, views_dtype, views_select, views_split
 from stridescope.engine.storage import Storage
 from stridescope.engine.tensor import Tensor, canonical, fresh, over
 
-
 Formula = Callable[..., Any]
 
 
@@ -131,28 +130,28 @@ def _only_part(grad: Tensor, *args: Any) -> Any:
     return as_strided_scatter.call(grad.new_zeros(grad._array.shape), part, *args)
 
 
-select_scatter = _define_scatter(
+select_scatter: Op = _define_scatter(
     "select_scatter",
     "int dim, SymInt index",
     views_select.select,
     lambda grad, dim, index: _without(grad, views_select.select, select_scatter, dim, index),
     lambda grad, dim, index: grad.select(dim, index),
 )
-slice_scatter = _define_scatter(
+slice_scatter: Op = _define_scatter(
     "slice_scatter",
     "int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1",
     views_select.slice_,
     lambda grad, dim, start, end, step: _without(grad, views_select.slice_, slice_scatter, dim, start, end, step),
     lambda grad, dim, start, end, step: views_select.slice_.call(grad, dim, start, end, step),
 )
-diagonal_scatter = _define_scatter(
+diagonal_scatter: Op = _define_scatter(
     "diagonal_scatter",
     "int offset=0, int dim1=0, int dim2=1",
     views_select.diagonal,
     lambda grad, offset, dim1, dim2: _without(grad, views_select.diagonal, diagonal_scatter, offset, dim1, dim2),
     lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2),
 )
-as_strided_scatter = _define_scatter(
+as_strided_scatter: Op = _define_scatter(
     "as_strided_scatter",
     "SymInt[] size, SymInt[] stride, SymInt? storage_offset=None",
     views_select.as_strided,

@@ -9,13 +9,13 @@ import numpy as np
 
 from stridescope.engine.autograd.as_strided import as_strided_backward
 from stridescope.engine.dispatch.call import by_tensor
-from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import INTEGER
 from stridescope.engine.layout import Layout, contiguous, wrap_dim
 from stridescope.engine.ops.views import replaced, without
 from stridescope.engine.storage import Array, Storage
-from stridescope.engine.tensor import Tensor, canonical, fresh, from_array, strided
+from stridescope.engine.tensor import Tensor, canonical, fresh, strided
 
 
 def _select(layout: Layout, dim: int, index: int) -> Layout:
@@ -170,22 +170,22 @@ def _define_gradient(name: str, arguments: str, rule: Callable[..., Layout], aga
     )
 
 
-select_backward = _define_gradient(
+select_backward: Op = _define_gradient(
     "select_backward", "int dim, SymInt index", _select, lambda grad, dim, index: grad.select(dim, index)
 )
-slice_backward = _define_gradient(
+slice_backward: Op = _define_gradient(
     "slice_backward",
     "int dim, SymInt? start, SymInt? end, SymInt step",
     sliced,
     lambda grad, dim, start, end, step: slice_.call(grad, dim, start, end, step),
 )
-diagonal_backward = _define_gradient(
+diagonal_backward: Op = _define_gradient(
     "diagonal_backward",
     "int offset, int dim1, int dim2",
     _diagonal,
     lambda grad, offset, dim1, dim2: grad.diagonal(offset, dim1, dim2),
 )
-unfold_backward = _define_gradient(
+unfold_backward: Op = _define_gradient(
     "unfold_backward",
     "int dim, int size, int step",
     _unfold,
@@ -202,7 +202,7 @@ def _as_strided_grad(
 
 # ---- the views -----------------------------------------------------------------------------------------------------
 
-select = define(
+select: Op = define(
     "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
     doc="One index along a dim; the dim is gone.",
     view=_select,
@@ -211,7 +211,7 @@ select = define(
     samples=[((3, 4), 0, 1)],
 )
 
-slice_ = define(
+slice_: Op = define(
     "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)",
     doc="Every step-th element from start up to end along a dim.",
     view=sliced,

@@ -41,8 +41,8 @@ from stridescope.engine.ops import (
     spectral,
     views_shape,
 )
-from stridescope.engine.ops.generator import Generator, default_generator
 from stridescope.engine.ops.from_data import as_tensor, asarray, frombuffer, tensor
+from stridescope.engine.ops.generator import Generator, default_generator
 from stridescope.engine.ops.printing import (
     get_printoptions,
     printoptions,
@@ -52,6 +52,7 @@ from stridescope.engine.ops.storage_objects import LEGACY, TypedStorage, Untyped
 from stridescope.engine.ops.to_python import from_numpy
 from stridescope.engine.tensor import Size, Tensor
 from stridescope.engine.torch import _queries, autograd, storage, version
+from stridescope.engine.torch.autograd import top_level
 from stridescope.engine.torch.numeric_limits import finfo, iinfo
 from stridescope.engine.torch.random import (
     get_rng_state,
@@ -60,7 +61,6 @@ from stridescope.engine.torch.random import (
     seed,
     set_rng_state,
 )
-from stridescope.engine.torch.autograd import top_level
 from stridescope.engine.torch.version import __version__
 
 watch_devices()
@@ -84,8 +84,8 @@ for _kind in (dtype, device):
 
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
-    "amp", "backends", "cuda", "functional", "return_types", "distributions", "fft", "func", "linalg", "masked", "nn", "optim", "profiler", "random",
-    "special", "testing", "utils",
+    "amp", "backends", "cuda", "distributions", "fft", "func", "functional", "linalg", "masked", "nn", "optim",
+    "profiler", "random", "return_types", "special", "testing", "utils",
 )  # fmt: skip
 
 
@@ -104,9 +104,9 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "OutOfMemoryError",
-    "Size", "Tensor", "TypedStorage", "UntypedStorage", "__version__", "autograd", "channels_last", "channels_last_3d",
-    "contiguous_format", "device", "dtype", "enable_grad", "finfo", "from_numpy", "get_printoptions", "iinfo",
-    "inference_mode", "is_grad_enabled", "is_inference_mode_enabled", "layout", "memory_format", "no_grad",
-    "preserve_format", "printoptions", "set_grad_enabled", "set_printoptions", "storage", "strided", "tensor", "version",
+    "OutOfMemoryError", "Size", "Tensor", "TypedStorage", "UntypedStorage", "__version__", "autograd",
+    "channels_last", "channels_last_3d", "contiguous_format", "device", "dtype", "enable_grad", "finfo",
+    "from_numpy", "get_printoptions", "iinfo", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
+    "layout", "memory_format", "no_grad", "preserve_format", "printoptions", "set_grad_enabled", "set_printoptions",
+    "storage", "strided", "tensor", "version",
 ]  # fmt: skip

@@ -24,6 +24,7 @@ class finfo:
     resolution: float
 
     def __new__(cls, type: Any = None) -> finfo:
+        """Return the one object of the dtype; raises TypeError for integers."""
         kind = default_float() if type is None else type
         if not isinstance(kind, dtype):
             raise TypeError(f"finfo(): argument 'type' (position 1) must be torch.dtype, not {_type(kind)}")
@@ -48,6 +49,7 @@ class iinfo:
     min: int
 
     def __new__(cls, type: Any) -> iinfo:
+        """Return the one object of the dtype; raises TypeError for floats and bool."""
         if not isinstance(type, dtype):
             raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {_type(type)}")
         if type.category > INTEGER:

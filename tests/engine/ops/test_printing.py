@@ -80,17 +80,17 @@ PRINTED: list[tuple[str, str]] = [
     ('torch.tensor([1, 2, 3, 4], dtype=torch.int16).untyped_storage()', ' 1\n 0\n 2\n 0\n 3\n 0\n 4\n 0\n[torch.storage.UntypedStorage(device=cpu) of size 8]'),
 ]
 WITH_OPTIONS: list[tuple[dict[str, Any], str, str]] = [
-    (dict(precision=2), 'torch.tensor([1.23456, 2.0])', 'tensor([1.23, 2.00])'),
-    (dict(precision=8), 'torch.tensor([1.23456, 2.0])', 'tensor([1.23456001, 2.00000000])'),
-    (dict(threshold=5), 'torch.arange(10)', 'tensor([0, 1, 2,  ..., 7, 8, 9])'),
-    (dict(threshold=5, edgeitems=1), 'torch.arange(12).reshape(3, 4)', 'tensor([[ 0,  ...,  3],\n        ...,\n        [ 8,  ..., 11]])'),
-    (dict(linewidth=20), 'torch.arange(12.0)', 'tensor([ 0.,  1.,\n         2.,  3.,\n         4.,  5.,\n         6.,  7.,\n         8.,  9.,\n        10., 11.])'),
-    (dict(sci_mode=True), 'torch.tensor([1.0, 2.5])', 'tensor([1.0000e+00, 2.5000e+00])'),
-    (dict(sci_mode=False), 'torch.tensor([1e-9, 1.0])', 'tensor([0.0000, 1.0000])'),
-    (dict(profile="short"), 'torch.arange(1001.0)', 'tensor([   0.,    1.,  ...,  999., 1000.])'),
-    (dict(profile="full"), 'torch.arange(20.0)', 'tensor([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12., 13.,\n        14., 15., 16., 17., 18., 19.])'),
-    (dict(threshold=2, edgeitems=0), 'torch.arange(6).reshape(2, 3)', 'tensor([...], size=(2, 3))'),
-    (dict(linewidth=40), 'torch.tensor([1.0, 2.0], requires_grad=True, dtype=torch.float64)', 'tensor([1., 2.], dtype=torch.float64,\n       requires_grad=True)'),
+    ({'precision': 2}, 'torch.tensor([1.23456, 2.0])', 'tensor([1.23, 2.00])'),
+    ({'precision': 8}, 'torch.tensor([1.23456, 2.0])', 'tensor([1.23456001, 2.00000000])'),
+    ({'threshold': 5}, 'torch.arange(10)', 'tensor([0, 1, 2,  ..., 7, 8, 9])'),
+    ({'threshold': 5, 'edgeitems': 1}, 'torch.arange(12).reshape(3, 4)', 'tensor([[ 0,  ...,  3],\n        ...,\n        [ 8,  ..., 11]])'),
+    ({'linewidth': 20}, 'torch.arange(12.0)', 'tensor([ 0.,  1.,\n         2.,  3.,\n         4.,  5.,\n         6.,  7.,\n         8.,  9.,\n        10., 11.])'),
+    ({'sci_mode': True}, 'torch.tensor([1.0, 2.5])', 'tensor([1.0000e+00, 2.5000e+00])'),
+    ({'sci_mode': False}, 'torch.tensor([1e-9, 1.0])', 'tensor([0.0000, 1.0000])'),
+    ({'profile': "short"}, 'torch.arange(1001.0)', 'tensor([   0.,    1.,  ...,  999., 1000.])'),
+    ({'profile': "full"}, 'torch.arange(20.0)', 'tensor([ 0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10., 11., 12., 13.,\n        14., 15., 16., 17., 18., 19.])'),
+    ({'threshold': 2, 'edgeitems': 0}, 'torch.arange(6).reshape(2, 3)', 'tensor([...], size=(2, 3))'),
+    ({'linewidth': 40}, 'torch.tensor([1.0, 2.0], requires_grad=True, dtype=torch.float64)', 'tensor([1., 2.], dtype=torch.float64,\n       requires_grad=True)'),
 ]
 # fmt: on
 

@@ -95,10 +95,22 @@ def test_generators_are_independent() -> None:
     ("call", "kind", "text"),
     [
         (lambda: torch.empty(3).normal_(0, -1), RuntimeError, "normal expects std >= 0.0, but found std -1"),
-        (lambda: torch.rand(3, dtype=torch.int64), NotImplementedError, "\"check_uniform_bounds\" not implemented for 'Long'"),
-        (lambda: torch.randint(5, 3, (2,)), RuntimeError, "random_ expects 'from' to be less than 'to', but got from=5 >= to=3"),
+        (
+            lambda: torch.rand(3, dtype=torch.int64),
+            NotImplementedError,
+            "\"check_uniform_bounds\" not implemented for 'Long'",
+        ),
+        (
+            lambda: torch.randint(5, 3, (2,)),
+            RuntimeError,
+            "random_ expects 'from' to be less than 'to', but got from=5 >= to=3",
+        ),
         (lambda: torch.empty(3).bernoulli_(2), RuntimeError, "bernoulli_ expects p to be in [0, 1], but got p=2"),
-        (lambda: torch.multinomial(torch.tensor([1.0, 2.0]), 3), RuntimeError, "cannot sample n_sample > prob_dist.size(-1) samples without replacement"),
+        (
+            lambda: torch.multinomial(torch.tensor([1.0, 2.0]), 3),
+            RuntimeError,
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement",
+        ),
         (lambda: torch.set_rng_state(torch.zeros(3)), TypeError, "RNG state must be a torch.ByteTensor"),
     ],
 )
