@@ -52,6 +52,7 @@ def follow(state: State) -> Selection:
         candidates = [t for t in state.op.outputs or state.op.inputs[:1] if t in state.tensors]
     if not candidates:
         candidates = [t.id for t in state.tensors.values() if t.names] or list(state.tensors)
+        candidates = [t for t in candidates if state.tensors[t].sizes] or candidates  # a scalar has little to show
     return linked(state, Selection(tensor=max(candidates))) if candidates else NOTHING
 
 

@@ -139,7 +139,7 @@ class Table(QTableView):
         """Make each column as wide as its widest word, at least ``minimum``."""
         for column, width in enumerate(minimum):
             longest = max((len(row.cells[column]) for row in self.rows.rows[:200]), default=0)
-            needed = longest * text_width("0", mono=True) + 22 + (15 if column == 0 else 0)
+            needed = longest * text_width("0", mono=True) + 17 + (15 if column == 0 else 0)
             self.setColumnWidth(column, min(260, max(width, round(needed) if column + 1 < len(minimum) else width)))
 
     def _pick(self, index: Index) -> None:

@@ -1,0 +1,84 @@
+"""A million cells, fifty thousand nodes: pictures stay quick. The bounds are ten times what an idle machine needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from pytestqt.qtbot import QtBot
+
+from stridescope.app import motion
+from stridescope.app.moment import Moment
+from stridescope.app.panels.graph import GraphPanel
+from stridescope.app.panels.storage import StoragePanel
+from stridescope.app.selection import Selection, linked
+from stridescope.engine.recording.model import NodeState, State, StorageState
+from stridescope.engine.recording.reader import Recording
+
+SIDE, NODES = 1000, 50_000
+
+
+class Kept:
+    """Bytes as a recording keeps them."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._bytes = values.tobytes()
+
+    def read(self) -> bytes:
+        return self._bytes
+
+
+@pytest.fixture
+def state(strides: Recording) -> State:
+    return dataclasses.replace(strides.state(int(strides.lines()[-2])))
+
+
+def cpu(work: Callable[[], object]) -> float:
+    """Return the best of three CPU times, in seconds."""
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def test_a_million_cells(qtbot: QtBot, strides: Recording, state: State) -> None:
+    layouts = {1: ((SIDE, SIDE), (SIDE, 1), 0), 2: ((SIDE, SIDE), (1, SIDE), 0), 3: ((500, 333), (2 * SIDE, 3), 5)}
+    like = next(iter(state.tensors.values()))
+    state.tensors = {
+        number: dataclasses.replace(
+            like, id=number, storage=1, sizes=sizes, strides=steps, offset=offset, names=(f"t{number}",), base=0
+        )
+        for number, (sizes, steps, offset) in layouts.items()
+    }
+    values = np.random.default_rng(0).standard_normal(SIDE * SIDE).astype(np.float32)
+    state.storages = {1: StorageState(1, values.nbytes, "cpu", 0, 0, 0, Kept(values))}  # type: ignore[arg-type]
+    panel = StoragePanel()
+    qtbot.addWidget(panel)
+    panel.resize(1280, 800)
+    for number in layouts:
+        moment = Moment(strides, state, strides.steps - 1, linked(state, Selection(tensor=number)))
+        panel.present(moment)
+        assert cpu(lambda moment=moment: panel.present(moment)) < 0.1  # type: ignore[misc]
+        assert cpu(panel.grab) < 0.25
+
+
+def test_fifty_thousand_nodes(qtbot: QtBot, strides: Recording, state: State) -> None:
+    dice = random.Random(1)
+    edges = {n: tuple((dice.randrange(n - 12, n), 0) for _ in range(2)) if n > 12 else () for n in range(1, NODES + 1)}
+    state.nodes = {n: NodeState(n, "AddBackward0", n, leading, 0, n, "add", []) for n, leading in edges.items()}
+    motion.allow(False)
+    panel = GraphPanel()
+    qtbot.addWidget(panel)
+    panel.resize(1280, 800)
+    moment = Moment(strides, state, strides.steps - 1, Selection(node=NODES))
+    panel.present(moment)
+    assert cpu(lambda: panel.present(moment)) < 0.25
+    assert cpu(panel.grab) < 0.25
+    panel.show_all()
+    assert cpu(panel.grab) < 0.5
