@@ -96,9 +96,13 @@ def _ready_for_tests() -> None:
 
 
 def _lint_steps() -> list[list[str]]:
-    typelinks.lay_links()
     ruff, mypy = str(product.program("ruff")), [str(product.python), "-P", "-m", "mypy"]
-    return [[ruff, "check"], [ruff, "format", "--check"], mypy, [*mypy, *PACKAGING_FILES]]
+    style = [[ruff, "check"], [ruff, "format", "--check"]]
+    if product.version == "3.11":
+        print("Types are checked under Python 3.12 and newer: the NumPy that 3.11 is left with declares other ones.")
+        return style
+    typelinks.lay_links()
+    return [*style, mypy, [*mypy, *PACKAGING_FILES]]
 
 
 def _all_pass(steps: list[list[str]]) -> int:

@@ -93,6 +93,12 @@ class Environment:
         return self.folder / "bin" / name
 
     @property
+    def version(self) -> str:
+        """The Python version of the environment, such as "3.12"; empty before it is made."""
+        interpreter = probe([str(self.python)])
+        return interpreter.version if interpreter else ""
+
+    @property
     def ready(self) -> bool:
         """Whether the environment was made here and installed from these very requirements."""
         return self.stamp.is_file() and self.stamp.read_text() == self._digest() and self.python.exists()
@@ -101,16 +107,13 @@ class Environment:
         """Make and fill the environment unless it stands ready; ``python`` forces a fresh one made with it."""
         if python is None and self.ready:
             return
-        if python or not self._works():
+        if python or not self.version:
             self._create(python)
         print(f"Installing {' '.join(self.requirements)} into {self.folder.name} (minutes, the first time)", flush=True)
         command = [str(self.python), "-P", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         if subprocess.run([*command, *self.requirements], cwd=ROOT).returncode:
             raise system.SetupError(f"pip could not install {' '.join(self.requirements)}; its words stand above.")
         self.stamp.write_text(self._digest())
-
-    def _works(self) -> bool:
-        return self.python.exists() and probe([str(self.python)]) is not None
 
     def _create(self, python: str | None) -> None:
         interpreter = probe([python]) if python else find_interpreter(self.preferred)
