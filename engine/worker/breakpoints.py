@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from stridescope.engine import events
 from stridescope.engine.events import Event, Wire
 from stridescope.engine.layout import is_contiguous
+from stridescope.engine.worker.program import next_executable
 from stridescope.engine.worker.protocol import Breakpoint
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def _compiled(condition: str) -> object:
 
 def _test(breakpoint: Breakpoint, state: StateNow) -> Test:
     if breakpoint.kind == "line":
-        return lambda wire: wire[0] == events.LineReached.code and wire[3] == breakpoint.line
+        line = next_executable(breakpoint.path, breakpoint.line)
+        return lambda wire: wire[0] == events.LineReached.code and wire[3] == line
     if breakpoint.kind == "op":
         return _op_named(breakpoint.op)
     try:

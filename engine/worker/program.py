@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib.util
 import io
 import linecache
@@ -11,6 +12,7 @@ import re
 import sys
 import tokenize
 import types
+import warnings
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from typing import Any
 
@@ -71,6 +73,27 @@ class Loaded:
 def load(program: Program) -> Loaded:
     """Read a program; raises :class:`LaunchError` when there is nothing to read."""
     return _load_module(program.path) if program.module else _load_file(program.path)
+
+
+def next_executable(path: str, line: int) -> int:
+    """Return the first line from ``line`` on that something can stop at: blank lines and comments hold no code."""
+    try:
+        lines = _executable_lines(path, os.stat(path).st_mtime_ns)
+    except (LaunchError, OSError, SyntaxError, ValueError):
+        return line
+    return next((number for number in lines if number >= line), line)
+
+
+@functools.lru_cache(maxsize=64)
+def _executable_lines(path: str, changed: int) -> list[int]:
+    """Return the lines of a file that have code, in order; ``changed`` is when the file was written."""
+    with warnings.catch_warnings(action="ignore"):  # they were shown when the script itself was compiled
+        waiting, lines = [_load_file(path).compile()], set[int]()
+    while waiting:
+        code = waiting.pop()
+        lines.update(number for _, _, number in code.co_lines() if number)
+        waiting += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return sorted(lines)
 
 
 def _load_file(path: str) -> Loaded:

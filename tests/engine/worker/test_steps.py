@@ -103,6 +103,11 @@ def test_a_breakpoint_stops_every_time_and_can_be_taken_away(calls: Any) -> None
     assert calls.wait(Ended).status == 0
 
 
+@pytest.mark.parametrize(("asked", "found"), [(4, 6), (5, 6), (11, 13)])
+def test_a_breakpoint_on_a_line_without_code_holds_at_the_next(calls: Any, asked: int, found: int) -> None:
+    assert go(calls, RunTo(path_of(calls), asked)) == found
+
+
 def test_a_condition_chooses_the_hits(calls: Any) -> None:
     calls.send(SetBreakpoints((Breakpoint(path=path_of(calls), line=9, condition="i == 1 and n == 2"),)))
     calls.send(Run())
