@@ -14,7 +14,7 @@ def fused(a: Any, b: Any, c: Any, dtype: Any = np.float32) -> Values:
     """``a * b + c`` rounded once to float32 or float64."""
     a, b, c = (np.asarray(x, np.float64) for x in (a, b, c))
     if dtype != np.float64:
-        return (a * b + c).astype(dtype)  # the product of two float32 is exact in float64
+        return np.asarray(a * b + c, dtype)  # the product of two float32 is exact in float64
     product, low = _product(a, b)
     total = product + c
     rest = total - product

@@ -35,12 +35,12 @@ class Stream:
         """Begin anew; only the low 32 bits of the seed reach the twister."""
         self.seed = seed & 0xFFFFFFFFFFFFFFFF
         self.twister = np.random.MT19937()
-        self.twister._legacy_seeding(self.seed & 0xFFFFFFFF)  # type: ignore[attr-defined]
+        self.twister._legacy_seeding(self.seed & 0xFFFFFFFF)
         self.waiting: float | None = None
 
     def words(self, count: int) -> Values:
         """The next words, as uint64."""
-        return self.twister.random_raw(count)  # type: ignore[no-any-return]
+        return self.twister.random_raw(count)
 
     def word(self) -> int:
         """The next word."""
@@ -107,7 +107,7 @@ class Stream:
 
     def _begun(self) -> bool:
         fresh = np.random.MT19937()
-        fresh._legacy_seeding(self.seed & 0xFFFFFFFF)  # type: ignore[attr-defined]
+        fresh._legacy_seeding(self.seed & 0xFFFFFFFF)
         return not np.array_equal(fresh.state["state"]["key"], self.twister.state["state"]["key"])
 
     def from_bytes(self, data: bytes) -> None:

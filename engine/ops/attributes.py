@@ -84,7 +84,7 @@ def _get_grad(self: Tensor) -> Tensor | None:
                 "build/aten/src/ATen/core/TensorBody.h:489",
             )
         )
-    return self._grad
+    return self._grad  # type: ignore[no-any-return]
 
 
 def _set_grad(self: Tensor, value: Any) -> None:
@@ -181,7 +181,7 @@ def _matrix_transpose(self: Tensor) -> Tensor:
 
 
 def _conjugated(self: Tensor) -> Tensor:
-    return self.conj() if self.dtype.is_complex else self  # type: ignore[no-any-return]
+    return self.conj() if self.dtype.is_complex else self
 
 
 def _hermitian(self: Tensor) -> Tensor:

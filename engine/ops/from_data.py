@@ -260,7 +260,7 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
     if view.readonly:
         array = array.copy()
     result = from_numpy(array)
-    return result.requires_grad_() if requires_grad else result  # type: ignore[no-any-return]
+    return result.requires_grad_() if requires_grad else result
 
 
 def _check_buffer(size: int, item: int, count: int, offset: int) -> None:

@@ -236,7 +236,7 @@ def _c_type(self: Tensor) -> str:
 def _without_leading_ones(tensor: Tensor) -> Tensor:
     shape = tensor._array.shape
     first = next((i for i, n in enumerate(shape) if n != 1), len(shape))
-    return view.call(tensor, shape[first:]) if first else tensor  # type: ignore[no-any-return]
+    return view.call(tensor, shape[first:]) if first else tensor
 
 
 def _copy_to(target: Tensor, source: Tensor) -> None:

@@ -15,7 +15,7 @@ from stridescope.engine.kernels.mersenne import Stream
 from stridescope.engine.layout import is_contiguous, iterator_order
 from stridescope.engine.ops.generator import Generator, source_for
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, alias
 
 Draw = Callable[[Any, int], Array]
 
@@ -46,7 +46,7 @@ def pairs(target: Tensor) -> Tensor:
     """A complex tensor as real numbers; a real one itself."""
     if not target.dtype.is_complex:
         return target
-    pair = target.detach()
+    pair = alias(target)
     parts = target._array.real
     item = parts.itemsize
     pair._array = np.lib.stride_tricks.as_strided(parts, (*parts.shape, 2), (*parts.strides, item))

@@ -34,7 +34,7 @@ Filler = Callable[[Tensor], Tensor]
 def _new(size: Sequence[int], kind: dtype, on: device | None, grad: bool | None, filler: Filler) -> Tensor:
     tensor = made(np.zeros(checked(size), kind.np), kind, on, False)
     filler(tensor)
-    return tensor.requires_grad_() if grad else tensor  # type: ignore[no-any-return]
+    return tensor.requires_grad_() if grad else tensor
 
 
 def _new_like(
@@ -46,7 +46,7 @@ def _new_like(
     array = np.ndarray(self._array.shape, kind.np, memory if memory.size else bytearray(), 0, strides)
     tensor = fresh(array, kind, place_of(on) if on else self.device)
     filler(tensor)
-    return tensor.requires_grad_() if grad else tensor  # type: ignore[no-any-return]
+    return tensor.requires_grad_() if grad else tensor
 
 
 def _uniform(generator: Any = None) -> Filler:

@@ -141,7 +141,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, kind: dtype) -> Array:
     places = np.arange(steps)
     low = wide(first) + step * places.astype(wide)
     high = wide(last) - step * (steps - 1 - places).astype(wide)
-    return np.where(places < steps // 2, low, high)
+    return np.asarray(np.where(places < steps // 2, low, high))
 
 
 def _linspace(start: Any, end: Any, steps: int, kind: dtype | None, on: Any, grad: bool | None) -> Tensor:

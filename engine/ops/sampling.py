@@ -121,7 +121,7 @@ def _sized(size: Any, mean: float, std: float, generator: Any, dtype: Any, devic
     kind = dtype or default_float()
     tensor = made(np.zeros(checked(size), kind.np), kind, device, False)
     random_fill.normal(tensor, mean, std, generator)
-    return tensor.requires_grad_() if grad else tensor  # type: ignore[no-any-return]
+    return tensor.requires_grad_() if grad else tensor
 
 
 define(

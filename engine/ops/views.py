@@ -133,7 +133,7 @@ permute = define(
 
 def _plainly_laid(array: Any) -> bool:
     """Row-major, and without a stride of its own on a last dim of size 1, which the view's strides would follow."""
-    return array.flags.c_contiguous and (not array.ndim or array.strides[-1] == array.itemsize)  # type: ignore[no-any-return]
+    return array.flags.c_contiguous and (not array.ndim or array.strides[-1] == array.itemsize)
 
 
 view = define(

@@ -34,13 +34,13 @@ def typename(obj: Any, /) -> str:
     return kind.__qualname__ if module in ("", "builtins", "__builtin__") else f"{module}.{kind.__qualname__}"
 
 
-def _of_tensor(name: str, answer: Callable[[Any], Any]) -> Callable[..., Any]:
+def _of_tensor(name: str) -> Callable[..., Any]:
     """The function form of a question to one tensor."""
 
     def ask(input: Tensor) -> Any:
         if not isinstance(input, Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
-        return answer(input)
+        return getattr(input, name)()
 
     ask.__name__ = ask.__qualname__ = name
     ask.__doc__ = f"The function form of ``Tensor.{name}``."
@@ -48,7 +48,7 @@ def _of_tensor(name: str, answer: Callable[[Any], Any]) -> Callable[..., Any]:
 
 
 QUESTIONS: dict[str, Callable[..., Any]] = {
-    name: _of_tensor(name, lambda tensor, name=name: getattr(tensor, name)())
+    name: _of_tensor(name)
     for name in (
         "numel", "is_floating_point", "is_complex", "is_signed", "is_conj", "is_neg", "is_inference", "is_nonzero",
         "get_device",

@@ -32,7 +32,7 @@ class finfo:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
             )
-        return _floats(cls, kind.to_real())
+        return _floats(kind.to_real())
 
     def __repr__(self) -> str:
         fields = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
@@ -56,7 +56,7 @@ class iinfo:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
         if type.category < INTEGER:
             raise TypeError("torch.bool is not supported by torch.iinfo")
-        return _integers(cls, type)
+        return _integers(type)
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
@@ -67,9 +67,10 @@ def _type(value: object) -> str:
 
 
 @functools.cache
-def _floats(cls: Any, kind: dtype) -> finfo:
-    limits: Any = ml_dtypes.finfo(kind.np) if kind.name == "bfloat16" else np.finfo(kind.np)
-    made: finfo = object.__new__(cls)
+def _floats(kind: dtype) -> finfo:
+    read: Any = ml_dtypes.finfo
+    limits: Any = read(kind.np) if kind.name == "bfloat16" else np.finfo(kind.np)
+    made: finfo = object.__new__(finfo)
     made.dtype, made.bits = kind.name, kind.itemsize * 8
     made.eps, made.max, made.min = float(limits.eps), float(limits.max), float(limits.min)
     made.tiny = made.smallest_normal = float(limits.smallest_normal)
@@ -78,9 +79,9 @@ def _floats(cls: Any, kind: dtype) -> finfo:
 
 
 @functools.cache
-def _integers(cls: Any, kind: dtype) -> iinfo:
+def _integers(kind: dtype) -> iinfo:
     limits = np.iinfo(kind.np)
-    made: iinfo = object.__new__(cls)
+    made: iinfo = object.__new__(iinfo)
     made.dtype, made.bits, made.max, made.min = kind.name, kind.itemsize * 8, int(limits.max), int(limits.min)
     return made
 
