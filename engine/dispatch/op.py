@@ -9,6 +9,7 @@ the tests.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -48,7 +49,6 @@ class Op:
     namespace: str
     differentiable_outputs: tuple[int, ...] | None
     quick: Callable[..., Any] | None
-    call: Callable[..., Any] = dataclasses.field(init=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -64,6 +64,13 @@ class Op:
     def kind(self) -> str:
         """``view``, ``kernel`` or ``composite``."""
         return "view" if self.view else "kernel" if self.run else "composite"
+
+    @functools.cached_property
+    def call(self) -> Callable[..., Any]:
+        """The callable with its whole path, written from the schema when the op is first used."""
+        from stridescope.engine.dispatch.call import build
+
+        return build(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the op by its schema, without overload resolution."""
@@ -99,8 +106,6 @@ def define(
     ``namespace`` does. ``differentiable_outputs`` lists the results that carry a grad_fn (by default all floating
     ones).
     """
-    from stridescope.engine.dispatch.call import build
-
     parsed = parse(schema)
     _check(parsed, doc, view, run, composite, grads or {})
     op = Op(
@@ -117,7 +122,6 @@ def define(
         differentiable_outputs=None if differentiable_outputs is None else tuple(differentiable_outputs),
         quick=quick,
     )
-    object.__setattr__(op, "call", build(op))
     DECLARED.append(op)
     if inplace:
         _define_inplace(op, node, grads)

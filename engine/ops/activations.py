@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
@@ -53,6 +52,8 @@ def _activation(
 
 
 def _sigmoid(a: Any) -> Any:
+    from scipy import special  # its import costs more than the rest of the engine's
+
     return special.expit(a)
 
 
@@ -90,6 +91,8 @@ _activation(
 
 
 def _gelu(a: Any, approximate: str) -> Any:
+    from scipy import special
+
     number = a.dtype.type
     if approximate == "none":
         return number(0.5) * a * (1 + special.erf(a * number(_SQRT_HALF)))
