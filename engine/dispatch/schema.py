@@ -85,7 +85,7 @@ def parse(text: str) -> Schema:
         if part == "*":
             keyword_only = True
         else:
-            arguments.append(_argument(part, keyword_only, text))
+            arguments.append(_argument(part, keyword_only))
     returns = head["returns"].strip()
     parts = split(returns[1:-1]) if returns.startswith("(") else [returns]
     named = [part.rsplit(" ", 1) if " " in part else [part, ""] for part in parts]
@@ -108,10 +108,11 @@ def split(text: str) -> list[str]:
     return [part for part in parts if part]
 
 
-def _argument(part: str, keyword_only: bool, text: str) -> Argument:
+@functools.cache
+def _argument(part: str, keyword_only: bool) -> Argument:
     match = _ARG.match(part)
     if match is None:
-        raise ValueError(f"cannot read argument {part!r} of {text}")
+        raise ValueError(f"cannot read argument {part!r} of a schema line")
     kind, alias = match["type"], _ALIAS.search(match["type"])
     bare = _ALIAS.sub("", kind)
     listed = re.search(r"\[(\d*)\]", bare)
