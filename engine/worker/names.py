@@ -68,12 +68,14 @@ def worth_showing(name: str) -> bool:
     return not (name.startswith("__") and name.endswith("__")) and not name.startswith(".")
 
 
-def look_at(value: object) -> Bound:
-    """Say what a value is; containers and modules tell the tensors inside by the path that leads to them."""
+def look_at(value: object, deep: bool = True) -> Bound:
+    """Say what a value is; containers and modules tell the tensors inside, where ``deep``, by the path to them."""
     if type(value) in ATOMS:
         return 0, short_text(value), ()
     if (tensor := tensor_of(value)) is not None:
         return _tensor_id(tensor), "", ()
+    if not deep:
+        return 0, short_text(value), ()
     try:
         parts = tuple((path, _tensor_id(inside)) for path, inside in itertools.islice(tensors_in(value), PARTS))
         return 0, short_text(value), parts

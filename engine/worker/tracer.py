@@ -6,11 +6,12 @@ work. It holds no reference to any value of the script: a tensor dies when the s
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from stridescope.engine.events import (
     ExceptionRaised,
@@ -31,8 +32,9 @@ from stridescope.engine.worker.rationing import NAMELESS, QUIET, STRIDE, UNFOLLO
 from stridescope.engine.worker.text import short_text
 
 LINE = LineReached.code
-# Names that a line merely reads are looked at again as long as all of that takes less than this: some seconds at
-# once, so that a short script sees every change, and later this part of the time, so that a long loop is not slowed.
+# Names that a line merely reads are looked at again, and what is inside an argument is looked for, as long as all of
+# that takes less than this: some seconds at once, so that a short script shows every change, and later this part of
+# the time, so that a long one is not slowed.
 REREAD_SECONDS, REREAD_SHARE = 0.05, 0.05
 SAMPLES_PER_FLUSH = 64
 SMALL = frozenset({int, float, bool, type(None)})  # may be kept: they keep nothing else alive
@@ -96,7 +98,7 @@ class Tracer:
         self._kept: list[types.CodeType] = []  # every code asked for: its id stays its own
         self._modules: dict[int, Call] = {}  # by id(globals)
         self._numbers = itertools.count(1)
-        self._started, self._reread = time.perf_counter(), 0.0
+        self._started, self._reread, self._deep = time.perf_counter(), 0.0, True
         self._unwound: list[int] = []
         self.every_line, self.ration = every_line, Ration()
         self.ration.wanted = not every_line
@@ -152,7 +154,8 @@ class Tracer:
         line = code.object.co_firstlineno
         emit((FrameEntered.code, call.id, self._parent(frame), code.source, code.name, line))
         if code.arguments.stored:
-            self._look(call, frame, code.arguments)
+            with self._spending():
+                self._look(call, frame, code.arguments)
         if self.ration.count_call(code, self.positions.asked):
             emit((LineRationed.code, code.source, line))
         return call
@@ -286,16 +289,26 @@ class Tracer:
         if names.read and call.changing:
             self._look_again(call, names, values)
 
+    @contextlib.contextmanager
+    def _spending(self) -> Iterator[None]:
+        """Look as deep as the time allows that such looks may take, and count what this one takes."""
+        began = time.perf_counter()
+        self._deep = self._reread <= REREAD_SECONDS + REREAD_SHARE * (began - self._started)
+        try:
+            yield
+        finally:
+            self._deep = True
+            self._reread += time.perf_counter() - began
+
     def _look_again(self, call: Call, names: Names, values: Locals) -> None:
         """Look at what the line read and may have changed in place, while that costs little of the time."""
         again = [name for name in names.read if name in call.changing]
         if not again:
             return
-        began = time.perf_counter()
-        if self._reread <= REREAD_SECONDS + REREAD_SHARE * (began - self._started):
-            for name in again:
-                self._tell(call, name, values)
-            self._reread += time.perf_counter() - began
+        with self._spending():
+            if self._deep:
+                for name in again:
+                    self._tell(call, name, values)
 
     def _tell(self, call: Call, name: str, values: Locals) -> None:
         """Tell of a name, if what it stands for is not what was told last."""
@@ -325,7 +338,7 @@ class Tracer:
             call.changing.discard(name)
 
     def _tell_value(self, call: Call, name: str, value: object) -> None:
-        before, bound = call.known.get(name, UNKNOWN), look_at(value)
+        before, bound = call.known.get(name, UNKNOWN), look_at(value, self._deep)
         if bound != before:
             call.known[name] = bound
             if bound[0] != before[0] or bound[1] != before[1]:
