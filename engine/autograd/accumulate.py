@@ -36,10 +36,13 @@ def accumulate(leaf: Tensor, gradients: list[Tensor | None], others: int = 0) ->
     leaf's, else it is copied in that layout. Later ones are added in place, or out of place under create_graph.
     """
     gradient = gradients.pop()
-    if gradient is None or not leaf._requires_grad:
+    if gradient is None:
         return
     if leaf._node is not None:
         raise RuntimeError("leaf variable has been moved into the graph interior")
+    if not leaf._requires_grad:
+        run_post_accumulate_hooks(leaf)
+        return
     old = leaf._grad
     if old is None:
         if not grad_mode.enabled and sys.getrefcount(gradient) <= _SOLE + others and _obeys(gradient, leaf):
@@ -52,13 +55,12 @@ def accumulate(leaf: Tensor, gradients: list[Tensor | None], others: int = 0) ->
         old.add_(gradient)
     if (emit := journal.emit) is not None:
         emit((GradAccumulated.code, tensor_id(leaf), tensor_id(leaf._grad), old is None))
-    if leaf._post_hooks:
-        run_post_accumulate_hooks(leaf)
+    run_post_accumulate_hooks(leaf)
 
 
 def run_post_accumulate_hooks(leaf: Tensor) -> None:
     """``Tensor.register_post_accumulate_grad_hook`` hooks; they must return None."""
-    for hook in list(leaf._post_hooks.values()):
+    for hook in list(leaf._post_hooks.values()) if leaf._post_hooks else ():
         if hook(leaf) is not None:
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         if (emit := journal.emit) is not None:

@@ -138,7 +138,7 @@ class CopySlices(Node):
         results = list(self.inner._run((part.clone(),)))
         if results[0] is not None:
             part.copy_(results[0])
-        return (whole, *results[1:])
+        return (None if self._edges[0][0] is None else whole, *results[1:])
 
     def _release(self) -> None:
         """Free what the write's node saved."""

@@ -26,9 +26,10 @@ class ReadyQueue:
 
     def push(self, node: Node) -> None:
         """Put a node in."""
-        self.heap.append(node)
-        if len(self.heap) > 1:
-            self._rise(len(self.heap) - 1, 0, node)
+        heap = self.heap
+        heap.append(node)
+        if len(heap) > 1:
+            self._rise(len(heap) - 1, 0, node)
 
     def pop(self) -> Node:
         """Take the node with the highest sequence number out."""

@@ -150,7 +150,8 @@ class SavedTensor:
     def _source(self, node: Any) -> Any:
         if not self._is_output:
             return self._node
-        return node if self._node is None else self._node()
+        # PyTorch's weak reference, too, may have lost the view's node; then it is as if the saver had made the tensor.
+        return node if self._node is None else self._node() or node
 
     def _conflict(self, tensor: Tensor, node: Any, version: int) -> str:
         kind = TYPE_NAMES.get(tensor.dtype.name, "Float")

@@ -17,7 +17,7 @@ from stridescope.engine.autograd.hooks import run_post_hooks, run_pre_hooks, run
 from stridescope.engine.autograd.modes import anomaly
 from stridescope.engine.autograd.node import AccumulateGrad, Edge, Gradients, Node, node_id
 from stridescope.engine.autograd.ready import ReadyQueue
-from stridescope.engine.autograd.validate import validated
+from stridescope.engine.autograd.validate import fitted, validated
 from stridescope.engine.events import (
     DependenciesCounted,
     GradientSent,
@@ -67,16 +67,20 @@ class Task:
 
     def count(self, roots: Sequence[Node]) -> None:
         """Count how many gradients each reachable node waits for."""
-        self.roots = set(roots)
-        waiting, stack, seen = self.waiting, list(dict.fromkeys(roots)), set(roots)
+        self.roots = starts = set(roots)
+        waiting, stack = self.waiting, list(starts)
         while stack:
             for child, _ in stack.pop()._edges:
-                if child is not None:
-                    waiting[child] = waiting.get(child, 0) + 1
-                    if child not in seen:
-                        seen.add(child)
+                if child is None:
+                    continue
+                if child in waiting:
+                    waiting[child] += 1
+                else:
+                    waiting[child] = 1
+                    if child not in starts:
                         stack.append(child)
         if (emit := journal.emit) is not None:
+            seen = list(dict.fromkeys([*roots, *waiting]))
             counts = tuple(waiting.get(n, 0) for n in seen)
             emit((DependenciesCounted.code, self.number, tuple(node_id(n) for n in seen), counts))
 
@@ -98,17 +102,62 @@ class Task:
     def run(self) -> None:
         """Run ready nodes, youngest first, until none is left."""
         queue = self.queue
-        outer = running.node
+        heap = queue.heap
+        outer, node = running.node, None
         try:
-            while queue.heap:
-                running.node = node = queue.pop()
-                self.step(node)
+            while heap:
+                node = queue.pop() if len(heap) > 1 else heap.pop()
+                if journal.emit is not None or self.needed is not None or anomaly.enabled:
+                    running.node = node
+                    self.step(node)
+                elif node.__class__ is AccumulateGrad:
+                    self._run_leaf(node, self.buffers.pop(node, [None]))  # type: ignore[arg-type]
+                elif node._hooks is not None:
+                    self.step(node)
+                else:
+                    self._quick_step(node)
         except Exception:
-            if anomaly.enabled:
+            if anomaly.enabled and node is not None:
                 describe(node)
             raise
         finally:
             running.node = outer
+
+    def _quick_step(self, node: Node) -> None:
+        """What :meth:`step` does, for a node without hooks in a pass that runs everything and that nobody records."""
+        buffers, waiting = self.buffers, self.waiting
+        buffer = buffers.pop(node, None)
+        results = node._run((None,) * len(node._outputs) if buffer is None else tuple(buffer))
+        if not self.keep_graph:
+            node._release()
+        edges = node._edges
+        if len(results) != len(edges):
+            validated(node, edges, results)
+        for position, (receiver, number) in enumerate(edges):
+            if receiver is None:
+                continue
+            gradient = results[position]
+            outputs = receiver._outputs
+            buffer = buffers.get(receiver)
+            if buffer is None:
+                buffer = buffers[receiver] = [None] * len(outputs)
+            if gradient is not None:
+                meta = outputs[number]
+                if meta is not None and (
+                    gradient._array.shape != meta.sizes
+                    or gradient.dtype is not meta.dtype
+                    or gradient._device is not meta.device
+                ):
+                    gradient = fitted(node, gradient, meta, position)
+                old = buffer[number]
+                if old is None:
+                    buffer[number] = gradient
+                else:
+                    again = sum(result is old for result in results)  # this node's tuple holds it, too
+                    buffer[number] = summed(old, gradient, _BUFFERED + 1 + again)
+            waiting[receiver] = left = waiting[receiver] - 1
+            if not left:
+                self.queue.push(receiver)
 
     def ready(self, node: Node) -> None:
         """Put a node whose gradients are all there into the queue."""

@@ -22,10 +22,10 @@ def validated(node: Node | None, edges: tuple[Edge, ...], gradients: Gradients) 
             continue
         meta = receiver._outputs[number]
         if meta is None or (gradient._array.shape == meta.sizes and gradient.dtype is meta.dtype
-                            and gradient.device is meta.device):  # fmt: skip
+                            and gradient._device is meta.device):  # fmt: skip
             continue
         changed = changed or list(gradients)
-        changed[position] = _fitted(node, gradient, meta, position)
+        changed[position] = fitted(node, gradient, meta, position)
     return gradients if changed is None else tuple(changed)
 
 
@@ -33,7 +33,8 @@ def _blame(node: Node | None) -> str:
     return "" if node is None else f"Function {node.name()} returned an "
 
 
-def _fitted(node: Node | None, gradient: Tensor, meta: OutputMeta, position: int) -> Tensor:
+def fitted(node: Node | None, gradient: Tensor, meta: OutputMeta, position: int) -> Tensor:
+    """The gradient in the receiver's shape, dtype and device; raises RuntimeError when it cannot be."""
     if gradient._array.shape != meta.sizes:
         gradient = _reduced(node, gradient, meta, position)
     if gradient.dtype is not meta.dtype:
