@@ -11,6 +11,7 @@ from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import Pointwise, pointwise
 from stridescope.engine.dtype import BOOL, INTEGER, dtype
+from stridescope.engine.kernels.fused import fused
 from stridescope.engine.tensor import Tensor
 
 BOOL_SUB = (
@@ -49,14 +50,28 @@ def _times(array: Any, alpha: Any) -> Any:
     return np.multiply(array, kind.type(alpha))
 
 
+def _is_fused(array: Any) -> bool:
+    """Whether PyTorch's kernels multiply and add with one rounding."""
+    return np.asarray(array).dtype in (np.float32, np.float64)
+
+
+def _plus_product(a: Any, b: Any, alpha: Any) -> Any:
+    """``a + alpha * b``."""
+    kind = np.asarray(b).dtype
+    if alpha == 1 or not _is_fused(b) or np.asarray(a).dtype != kind:
+        return np.add(a, _times(b, alpha))
+    return fused(b, kind.type(alpha), a, kind)
+
+
 def _add(a: Any, b: Any, alpha: Any) -> Any:
     check_alpha(a, alpha)
-    return np.add(a, _times(b, alpha))
+    return _plus_product(a, b, alpha)
 
 
 def _sub(a: Any, b: Any, alpha: Any) -> Any:
     check_alpha(a, alpha)
-    return np.subtract(a, _times(b, alpha))
+    fusing = alpha != 1 and _is_fused(b)
+    return _plus_product(a, b, -alpha) if fusing else np.subtract(a, _times(b, alpha))
 
 
 def check_alpha(array: Any, alpha: Any) -> None:
@@ -219,7 +234,8 @@ positive = define(
 
 
 def _addcmul(a: Any, b: Any, c: Any, value: Any) -> Any:
-    return np.add(a, np.multiply(_times(b, value), c))
+    scaled = _times(b, value)
+    return fused(scaled, c, a, scaled.dtype) if _is_fused(a) and _is_fused(c) else np.add(a, np.multiply(scaled, c))
 
 
 def _addcdiv(a: Any, b: Any, c: Any, value: Any) -> Any:
@@ -277,8 +293,11 @@ addcdiv = define(
 
 def _lerp(a: Any, b: Any, weight: Any) -> Any:
     # Two formulas meet in the middle, so that weight 1 gives exactly b.
-    low = np.add(a, np.multiply(weight, np.subtract(b, a)))
-    high = np.subtract(b, np.multiply(np.subtract(b, a), np.subtract(np.asarray(weight).dtype.type(1), weight)))
+    distance, rest = np.subtract(b, a), np.subtract(np.asarray(weight).dtype.type(1), weight)
+    if _is_fused(distance):
+        low, high = (fused(distance, part, near, distance.dtype) for part, near in ((weight, a), (-rest, b)))
+    else:
+        low, high = np.add(a, np.multiply(weight, distance)), np.subtract(b, np.multiply(distance, rest))
     return np.where(np.less(np.abs(weight), 0.5), low, high)
 
 

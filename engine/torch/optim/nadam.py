@@ -1,0 +1,78 @@
+"""``torch.optim.NAdam``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch.optim import checks
+from stridescope.engine.torch.optim.single_tensor import (
+    SingleTensorOptimizer,
+    counted,
+    counter,
+    decayed,
+    like,
+    plus,
+)
+
+
+class NAdam(SingleTensorOptimizer):
+    """Adam with Nesterov's momentum."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        checks.learning_rate(lr)
+        checks.not_negative(eps=eps)
+        checks.decay_rates(betas)
+        checks.not_negative(weight_decay=weight_decay, momentum_decay=momentum_decay)
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
+            "capturable": capturable, "differentiable": differentiable,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+        """The means begin at zero, the product of the momenta at one."""
+        state["mu_product"] = counter(1.0, param, group)
+        state["exp_avg"] = like(param)
+        state["exp_avg_sq"] = like(param)
+
+    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """Move by the gradient and by the mean that the next step will have."""
+        beta1, beta2 = group["betas"]
+        lr = checks.scalar(group["lr"])
+        step = counted(state)
+        if group["decoupled_weight_decay"]:
+            if group["weight_decay"] != 0:
+                param.mul_(1 - lr * group["weight_decay"])
+        else:
+            grad = decayed(grad, param, group["weight_decay"])
+        momentum = _momentum(beta1, step, group["momentum_decay"])
+        after = _momentum(beta1, step + 1, group["momentum_decay"])
+        state["mu_product"] *= momentum
+        product = state["mu_product"].item()
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        mean.lerp_(grad, 1 - beta1)
+        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        root = plus(square.div(1 - beta2**step).sqrt(), group["eps"], group)
+        mean = mean.clone() if group["differentiable"] else mean
+        param.addcdiv_(grad, root, value=-lr * (1.0 - momentum) / (1.0 - product))
+        param.addcdiv_(mean, root, value=-lr * after / (1.0 - product * after))
+
+
+def _momentum(beta1: float, step: float, decay: float) -> float:
+    return beta1 * (1.0 - 0.5 * (0.96 ** (step * decay)))

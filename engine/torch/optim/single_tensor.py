@@ -1,0 +1,133 @@
+"""The step that most optimizers share: each parameter that has a gradient is updated on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from stridescope.engine import torch
+from stridescope.engine.autograd.modes import enable_grad, set_grad_enabled
+from stridescope.engine.dtype import dtype
+from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch.optim.optimizer import Optimizer
+
+CAPTURABLE_DEVICES = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
+
+
+class SingleTensorOptimizer(Optimizer):
+    """Subclasses define what state a parameter begins with and how one gradient changes it."""
+
+    as_real = True  # a complex parameter is updated as pairs of real numbers
+    counts_steps = True
+
+    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+        """Fill the empty state of a parameter."""
+
+    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """Change one parameter by its gradient."""
+        raise NotImplementedError
+
+    def state_of(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        """The state of a parameter; empty before its first update."""
+        state: dict[str, Any] = self.state[param]
+        return state
+
+    def refuse(self, param: Tensor, group: dict[str, Any]) -> None:
+        """Raise RuntimeError for a parameter that this optimizer can't handle."""
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient; returns what ``closure`` returned."""
+        with set_grad_enabled(self.defaults.get("differentiable", False)):
+            loss = None
+            if closure is not None:
+                with enable_grad():
+                    loss = closure()
+            for group in self.param_groups:
+                for param, grad, state in list(self._ready(group)):
+                    self._update_one(param, grad, state, group)
+        return loss
+
+    def _ready(self, group: dict[str, Any]) -> Iterator[tuple[Tensor, Tensor, dict[str, Any]]]:
+        """The parameters that have a gradient, with their states; new states are begun."""
+        for param in group["params"]:
+            grad = param.grad
+            if grad is not None:
+                self.refuse(param, group)
+                state = self.state_of(param, group)
+                if not state:
+                    if self.counts_steps:
+                        state["step"] = counter(0.0, param, group)
+                    self.begin(param, group, state)
+                yield param, grad, state
+
+    def _update_one(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+        if group.get("capturable"):
+            _check_capturable(param, state)
+        if group.get("maximize"):
+            grad = -grad
+        if self.as_real and param.is_complex():
+            param, grad = torch.view_as_real(param), torch.view_as_real(grad)
+            state = {key: _real(value) for key, value in state.items()}
+        self.update(param, grad, state, group)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for param in group["params"]:
+                found = self.state.get(param, {})
+                if "step" in found and not isinstance(found["step"], Tensor):
+                    found["step"] = counter(float(found["step"]), param, group)
+
+
+def _real(value: Any) -> Any:
+    return torch.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
+
+
+def _check_capturable(param: Tensor, state: dict[str, Any]) -> None:
+    on = param.device.type
+    if on not in CAPTURABLE_DEVICES or state["step"].device.type != on:
+        raise AssertionError(
+            f"If capturable=True, params and state_steps must be on supported devices: {CAPTURABLE_DEVICES}."
+        )
+
+
+def counter_dtype(fused: Any = None) -> dtype:
+    """The dtype of a step count: the default one as far as it is exact enough."""
+    double: dtype = torch.float64
+    return double if torch.get_default_dtype() == double and not fused else torch.float32
+
+
+def counter(value: float, param: Tensor, group: dict[str, Any]) -> Tensor:
+    """A number of the state that is kept as a tensor: on the CPU, unless the whole step runs on the device."""
+    fused = group.get("fused")
+    on = param.device if group.get("capturable") or fused else torch.device("cpu")
+    made: Tensor = torch.tensor(value, dtype=counter_dtype(fused), device=on)
+    return made
+
+
+def like(param: Tensor) -> Tensor:
+    """Zeros in the parameter's layout."""
+    zeros: Tensor = torch.zeros_like(param, memory_format=torch.preserve_format)
+    return zeros
+
+
+def counted(state: dict[str, Any]) -> float:
+    """Count one step and return the number of steps."""
+    step = state["step"]
+    step += 1
+    number: float = step.item()
+    return number
+
+
+def decayed(grad: Tensor, param: Tensor, weight_decay: Any) -> Tensor:
+    """The gradient of the loss plus L2 regularisation."""
+    if weight_decay == 0:
+        return grad
+    with_decay: Tensor = grad.add(param, alpha=weight_decay)
+    return with_decay
+
+
+def plus(tensor: Tensor, eps: float, group: dict[str, Any]) -> Tensor:
+    """``tensor + eps``: in place, unless autograd will need what was there."""
+    out: Tensor = tensor.add(eps) if group["differentiable"] else tensor.add_(eps)
+    return out
