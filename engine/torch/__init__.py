@@ -51,7 +51,7 @@ from stridescope.engine.ops.printing import (
 from stridescope.engine.ops.storage_objects import LEGACY, TypedStorage, UntypedStorage
 from stridescope.engine.ops.to_python import from_numpy
 from stridescope.engine.tensor import Size, Tensor
-from stridescope.engine.torch import _queries, autograd, storage, version
+from stridescope.engine.torch import _queries, _settings, autograd, serialization, storage, version
 from stridescope.engine.torch.autograd import top_level
 from stridescope.engine.torch.numeric_limits import finfo, iinfo
 from stridescope.engine.torch.random import (
@@ -61,6 +61,7 @@ from stridescope.engine.torch.random import (
     seed,
     set_rng_state,
 )
+from stridescope.engine.torch.serialization import load, save
 from stridescope.engine.torch.version import __version__
 
 watch_devices()
@@ -71,6 +72,7 @@ globals().update(selecting.FUNCTIONS)
 for _module in (norms, searching, indexed, products, linalg_lu, spectral):
     globals().update(_module.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
+globals().update(_settings.FUNCTIONS)
 globals().update(top_level.FUNCTIONS)
 globals().update(LEGACY)
 globals().update(old_types.CPU_TYPES)
