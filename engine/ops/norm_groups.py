@@ -1,0 +1,290 @@
+"""Layer and group norms: statistics of each sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.dispatch.elementwise import not_implemented
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dtype import FLOAT, dtype
+from stridescope.engine.ops.conv import formatted
+from stridescope.engine.ops.norm_layers import check_normalized, gradient, gradient_of, statistics_of
+from stridescope.engine.storage import Array
+from stridescope.engine.tensor import Tensor, dense, fresh
+
+Ints = Sequence[int]
+
+
+def _made(array: Array, kind: dtype, source: Tensor) -> Tensor:
+    return fresh(dense(np.asarray(array).astype(kind.np)), kind, source.device)
+
+
+def _double(tensor: Tensor | None) -> Array | None:
+    return None if tensor is None else resolved(tensor).astype(np.float64)
+
+
+# ---- layer norm ----------------------------------------------------------------------------------------------------
+
+
+def _layer_norm(
+    input: Tensor, normalized_shape: Ints, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    check_normalized(input, normalized_shape, weight, bias)
+    if input.dtype.category != FLOAT:
+        raise not_implemented("LayerNormKernelImpl", input.dtype)
+    array = resolved(input)
+    axes = tuple(range(array.ndim - len(normalized_shape), array.ndim))
+    if not array.size:
+        stats = np.zeros((*array.shape[: axes[0]], *(1,) * len(axes)))
+        return _made(array, input.dtype, input), _made(stats, input.dtype, input), _made(stats, input.dtype, input)
+    mean, var = statistics_of(array, axes)
+    rstd = 1 / np.sqrt(var + eps)
+    result = (array - mean) * rstd
+    scale, shift = _double(weight), _double(bias)
+    result = result if scale is None else result * scale
+    result = result if shift is None else result + shift
+    return _made(result, input.dtype, input), _made(mean, input.dtype, input), _made(rstd, input.dtype, input)
+
+
+def _layer_back(
+    grad_out: Tensor,
+    input: Tensor,
+    normalized_shape: Ints,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    output_mask: Sequence[bool],
+) -> tuple[Any, ...]:
+    grad, array = resolved(grad_out).astype(np.float64), resolved(input).astype(np.float64)
+    first = array.ndim - len(normalized_shape)
+    inner, outer = tuple(range(first, array.ndim)), tuple(range(first))
+    scale = resolved(rstd).astype(np.float64)
+    hat = (array - resolved(mean)) * scale
+    found: list[Any] = [None, None, None]
+    if output_mask[0]:
+        found[0] = _made(gradient_of(grad, hat, scale, _double(weight), inner), input.dtype, input)
+    if output_mask[1] and weight is not None:
+        found[1] = _made((grad * hat).sum(outer), weight.dtype, input)
+    if output_mask[2] and bias is not None:
+        found[2] = _made(grad.sum(outer), bias.dtype, input)
+    return tuple(found)
+
+
+_layer_backward = define(
+    "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, "
+    "Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    doc="The gradients of a layer norm's input, weight and bias.",
+    run=_layer_back,
+    method=False,
+    function=False,
+)
+
+
+def _layer_grad(
+    grad: Tensor,
+    needs: Sequence[bool],
+    input: Tensor,
+    normalized_shape: Ints,
+    result1: Tensor,
+    result2: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+) -> Any:
+    if not grad_mode.enabled:
+        return _layer_backward.call(grad, input, normalized_shape, result1, result2, weight, bias, tuple(needs))
+    first = input.dim() - len(normalized_shape)
+    inner, outer = tuple(range(first, input.dim())), tuple(range(first))
+    rstd = result2.detach() * 0 + _inverse_deviation(input, inner, result2)
+    hat = (input - input.mean(inner, True)) * rstd
+    return (
+        gradient(grad, hat, rstd, weight, inner, True) if needs[0] else None,
+        ((grad * hat).sum(outer) if outer else grad * hat) if needs[1] else None,
+        (grad.sum(outer) if outer else grad) if needs[2] else None,
+    )
+
+
+def _inverse_deviation(input: Tensor, dims: tuple[int, ...], rstd: Tensor) -> Any:
+    """``rstd`` as a function of the input again; the node keeps no eps, so it is read off the saved result."""
+    var = (input - input.mean(dims, True)).square().mean(dims, True)
+    eps = (rstd.detach() ** -2 - var.detach()).clamp_min(0)
+    return (var + eps).rsqrt()
+
+
+layer_norm = define(
+    "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> "
+    "(Tensor, Tensor, Tensor)",
+    doc="The last dims with their mean taken out and divided by their deviation, then scaled; also the statistics.",
+    run=_layer_norm,
+    grads={"input,weight,bias": _layer_grad},
+    differentiable_outputs=(0,),
+    samples=[((2, 3, 4), [4], (4,), (4,), 1e-5)],
+    method=False,
+)
+define(
+    "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+    "bool cudnn_enable=True) -> Tensor",
+    doc="The last dims with their mean taken out and divided by their deviation, then scaled.",
+    composite=lambda input, normalized_shape, weight, bias, eps, cudnn_enable: layer_norm.call(
+        input, normalized_shape, weight, bias, eps
+    )[0],
+    samples=[((2, 3, 4), [4], (4,), (4,))],
+    method=False,
+)
+
+# ---- group norm ----------------------------------------------------------------------------------------------------
+
+
+def _grouped(array: Array, group: int) -> Array:
+    return array.reshape((array.shape[0], group, -1)) if array.size else array.reshape((array.shape[0], group, 0))
+
+
+def _per_channel(tensor: Tensor | None, ndim: int) -> Array | None:
+    wide = _double(tensor)
+    return None if wide is None else wide.reshape((-1, *(1,) * (ndim - 2)))
+
+
+def _group_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    if input.dtype.category != FLOAT:
+        raise not_implemented("GroupNormKernelImpl", input.dtype)
+    array = resolved(input)
+    if not array.size:
+        stats = np.zeros((N, group))
+        return _made(array, input.dtype, input), _made(stats, input.dtype, input), _made(stats, input.dtype, input)
+    parts = _grouped(array, group)
+    mean, var = statistics_of(parts, (2,))
+    rstd = 1 / np.sqrt(var + eps)
+    result = ((parts - mean) * rstd).reshape(array.shape)
+    scale, shift = _per_channel(weight, array.ndim), _per_channel(bias, array.ndim)
+    result = result if scale is None else result * scale
+    result = result if shift is None else result + shift
+    out = fresh(formatted(result.astype(input.dtype.np), input), input.dtype, input.device)
+    return out, _made(mean.reshape((N, group)), input.dtype, input), _made(rstd.reshape((N, group)), input.dtype, input)
+
+
+def _group_back(
+    grad_out: Tensor,
+    input: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    output_mask: Sequence[bool],
+) -> tuple[Any, ...]:
+    grad, array = resolved(grad_out).astype(np.float64), resolved(input).astype(np.float64)
+    scale = _per_channel(weight, array.ndim)
+    spread = resolved(rstd).astype(np.float64).reshape((N, group, 1))
+    hat = (_grouped(array, group) - resolved(mean).reshape((N, group, 1))) * spread
+    axes = (0, *range(2, array.ndim))
+    found: list[Any] = [None, None, None]
+    if output_mask[0]:
+        scaled = grad if scale is None else grad * scale
+        whole = gradient_of(_grouped(scaled, group), hat, spread, None, (2,)).reshape(array.shape)
+        found[0] = fresh(formatted(whole.astype(input.dtype.np), input), input.dtype, input.device)
+    kind = input.dtype if weight is None else weight.dtype
+    if output_mask[1]:
+        found[1] = _made((grad * hat.reshape(array.shape)).sum(axes), kind, input)
+    if output_mask[2]:
+        found[2] = _made(grad.sum(axes), kind, input)
+    return tuple(found)
+
+
+_group_backward = define(
+    "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, "
+    "SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    doc="The gradients of a group norm's input, weight and bias.",
+    run=_group_back,
+    method=False,
+    function=False,
+)
+
+
+def _group_grad(
+    grad: Tensor,
+    needs: Sequence[bool],
+    input: Tensor,
+    result1: Tensor,
+    result2: Tensor,
+    weight: Tensor | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: float,
+) -> Any:
+    if not grad_mode.enabled:
+        return _group_backward.call(grad, input, result1, result2, weight, N, C, HxW, group, tuple(needs))
+    parts = input.reshape((N, group, -1))
+    mean = parts.mean((2,), True)
+    rstd = ((parts - mean).square().mean((2,), True) + eps).rsqrt()
+    hat = (parts - mean) * rstd
+    shape = (1, -1, *(1,) * (input.dim() - 2))
+    scaled = grad if weight is None else grad * weight.view(shape)
+    axes = (0, *range(2, input.dim()))
+    inner = gradient(scaled.reshape((N, group, -1)), hat, rstd, None, (2,), True)
+    return (
+        inner.reshape(input.shape) if needs[0] else None,
+        (grad * hat.reshape(input.shape)).sum(axes) if needs[1] else None,
+        grad.sum(axes) if needs[2] else None,
+    )
+
+
+group_norm = define(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, "
+    "float eps) -> (Tensor, Tensor, Tensor)",
+    doc="Groups of channels with their mean taken out and divided by their deviation, then scaled.",
+    run=_group_norm,
+    grads={"input,weight,bias": _group_grad},
+    differentiable_outputs=(0,),
+    method=False,
+)
+
+
+def _check_groups(input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None) -> None:
+    if input.dim() < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    channels = input.shape[1]
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
+        )
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and list(tensor.shape) != [channels]:
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {list(tensor.shape)} and input of shape {list(input.shape)}"
+            )
+
+
+def _group_norm_public(
+    input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float, cudnn_enabled: bool
+) -> Any:
+    _check_groups(input, num_groups, weight, bias)
+    shape = input._array.shape
+    source = input if input.dim() in (4, 5) else input.contiguous()
+    plane = math.prod(shape[2:])
+    return group_norm.call(source, weight, bias, shape[0], shape[1], plane, num_groups, eps)[0]
+
+
+define(
+    "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+    "bool cudnn_enabled=True) -> Tensor",
+    doc="Groups of channels with their mean taken out and divided by their deviation, then scaled.",
+    composite=_group_norm_public,
+    samples=[((2, 4, 3), 2, (4,), (4,))],
+    method=False,
+)

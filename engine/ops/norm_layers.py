@@ -1,0 +1,341 @@
+"""Normalisation: batch, layer, group, instance and RMS norms.
+
+Statistics of float32 are computed in float64, as PyTorch's CPU kernels accumulate them. Where a gradient is itself
+to be differentiated, it is computed by ops from the input; otherwise by one kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.dispatch.elementwise import not_implemented
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import laid_out, resolved
+from stridescope.engine.dtype import FLOAT, dtype, float32, float64
+from stridescope.engine.layout import dense_strides_like
+from stridescope.engine.ops.lookup import op_call
+from stridescope.engine.storage import Array
+from stridescope.engine.tensor import Tensor, dense, fresh
+
+Ints = Sequence[int]
+
+
+def statistics_of(array: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
+    """The mean and the biased variance along some dims, kept as dims of size 1."""
+    wide = array.astype(np.float64)
+    mean = wide.mean(axes, keepdims=True)
+    return mean, np.square(wide - mean).mean(axes, keepdims=True)
+
+
+def _aligned(weight: Tensor | None, ndim: int) -> Array | None:
+    """One number per channel as an array that broadcasts over dim 1."""
+    return None if weight is None else resolved(weight).astype(np.float64).reshape((-1, *(1,) * (ndim - 2)))
+
+
+def _scaled(hat: Array, weight: Array | None, bias: Array | None) -> Array:
+    result = hat if weight is None else hat * weight
+    return result if bias is None else result + bias
+
+
+def _wide(kind: dtype) -> dtype:
+    return kind if kind is float64 else float32
+
+
+def _like(array: Array, source: Tensor) -> Tensor:
+    """A result of ``source``'s dtype in ``source``'s layout."""
+    kind = source.dtype
+    strides = dense_strides_like(array.shape, source.strides)
+    return fresh(laid_out(array.astype(kind.np), strides), kind, source.device)
+
+
+def _row(array: Array, kind: dtype, source: Tensor) -> Tensor:
+    return fresh(dense(np.asarray(array, kind.np)), kind, source.device)
+
+
+def gradient(
+    grad: Tensor, hat: Tensor, rstd: Tensor, weight: Any, dims: tuple[int, ...], trained: bool
+) -> Tensor:
+    """The input's gradient by ops: ``hat`` is the normalised input, the mean and deviation belong to ``dims``."""
+    scaled = grad if weight is None else grad * weight
+    if not trained:
+        return scaled * rstd  # type: ignore[no-any-return]
+    return rstd * (scaled - scaled.mean(dims, True) - hat * (scaled * hat).mean(dims, True))  # type: ignore[no-any-return]
+
+
+def gradient_of(grad: Array, hat: Array, rstd: Array, weight: Array | None, dims: tuple[int, ...]) -> Array:
+    """The same on arrays."""
+    scaled = grad if weight is None else grad * weight
+    return rstd * (scaled - scaled.mean(dims, keepdims=True) - hat * (scaled * hat).mean(dims, keepdims=True))
+
+
+# ---- batch norm ----------------------------------------------------------------------------------------------------
+
+
+def _channel_axes(ndim: int) -> tuple[int, ...]:
+    return (0, *range(2, ndim))
+
+
+def _update(running: Tensor | None, value: Array, momentum: float) -> None:
+    """Move a running average; PyTorch counts no in-place write here."""
+    if running is not None:
+        array = running._array
+        array[...] = (momentum * value.reshape(-1) + (1 - momentum) * array.astype(np.float64)).astype(array.dtype)
+
+
+def _batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    if input.dtype.category != FLOAT:
+        raise not_implemented("batch_norm", input.dtype)
+    array, kind = resolved(input), _wide(input.dtype)
+    axes = _channel_axes(array.ndim)
+    shape = (1, -1, *(1,) * (array.ndim - 2))
+    if training:
+        mean, var = statistics_of(array, axes)
+        count = math.prod(array.shape[a] for a in axes)
+        _update(running_mean, mean, momentum)
+        _update(running_var, var * (count / max(count - 1, 1)), momentum)
+    else:
+        assert running_mean is not None and running_var is not None
+        mean, var = (resolved(t).astype(np.float64).reshape(shape) for t in (running_mean, running_var))
+    invstd = 1 / np.sqrt(var + eps)
+    hat = (array - mean) * invstd
+    out = _like(_scaled(hat, _aligned(weight, array.ndim), _aligned(bias, array.ndim)), input)
+    if not training:
+        return out, _row(np.empty(0), kind, input), _row(np.empty(0), kind, input)
+    return out, _row(mean.reshape(-1), kind, input), _row(invstd.reshape(-1), kind, input)
+
+
+def _batch_back(
+    grad_out: Tensor,
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    save_mean: Tensor | None,
+    save_invstd: Tensor | None,
+    train: bool,
+    eps: float,
+    output_mask: Sequence[bool],
+) -> tuple[Any, ...]:
+    grad, array = resolved(grad_out).astype(np.float64), resolved(input)
+    axes, shape = _channel_axes(array.ndim), (1, -1, *(1,) * (array.ndim - 2))
+    if train:
+        mean, var = statistics_of(array, axes)
+    else:
+        mean, var = (resolved(t).astype(np.float64).reshape(shape) for t in (running_mean, running_var))  # type: ignore[arg-type]
+    rstd = 1 / np.sqrt(var + eps)
+    hat = (array - mean) * rstd
+    scale = _aligned(weight, array.ndim)
+    found: list[Any] = [None, None, None]
+    if output_mask[0]:
+        whole = gradient_of(grad, hat, rstd, scale, axes) if train else _scaled(grad, scale, None) * rstd
+        found[0] = _like(whole, input)
+    kind = input.dtype if weight is None else weight.dtype
+    if output_mask[1]:
+        found[1] = _row((grad * hat).sum(axes), kind, input)
+    if output_mask[2]:
+        found[2] = _row(grad.sum(axes), kind, input)
+    return tuple(found)
+
+
+_batch_backward = define(
+    "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
+    "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> "
+    "(Tensor, Tensor, Tensor)",
+    doc="The gradients of a batch norm's input, weight and bias.",
+    run=_batch_back,
+    method=False,
+    function=False,
+)
+
+
+def _batch_grad(
+    grad: Tensor,
+    needs: Sequence[bool],
+    input: Tensor,
+    weight: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    result1: Tensor,
+    result2: Tensor,
+    training: bool,
+    eps: float,
+) -> Any:
+    if not grad_mode.enabled:
+        return _batch_backward.call(
+            grad, input, weight, running_mean, running_var, result1, result2, training, eps, tuple(needs)
+        )
+    dims, shape = _channel_axes(input.dim()), (1, -1, *(1,) * (input.dim() - 2))
+    if training:
+        mean = input.mean(dims, True)
+        var = (input - mean).square().mean(dims, True)
+    else:
+        mean, var = running_mean.view(shape), running_var.view(shape)  # type: ignore[union-attr]
+    rstd = (var + eps).rsqrt()
+    hat = (input - mean) * rstd
+    scale = None if weight is None else weight.view(shape)
+    return (
+        gradient(grad, hat, rstd, scale, dims, training) if needs[0] else None,
+        (grad * hat).sum(dims) if needs[1] else None,
+        grad.sum(dims) if needs[2] else None,
+    )
+
+
+_STATS = "Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
+batch_norm = define(
+    f"native_batch_norm({_STATS}float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    doc="Each channel with its mean taken out and divided by its deviation, then scaled; also the statistics.",
+    run=_batch_norm,
+    grads={"input,weight,bias": _batch_grad},
+    differentiable_outputs=(0,),
+    method=False,
+)
+
+
+def _check_features(name: str, tensor: Tensor | None, count: int) -> None:
+    if tensor is not None and tensor.numel() != count:
+        raise RuntimeError(f"{name} should contain {count} elements not {tensor.numel()}")
+
+
+def _checked_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Any:
+    features = input.shape[1]
+    stats = (("running_mean", running_mean), ("running_var", running_var))
+    for name, tensor in stats:
+        if tensor is None and not training:
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+    for name, tensor in (*stats, ("weight", weight), ("bias", bias)):
+        _check_features(name, tensor, features)
+    if not input.numel():
+        out = input.clone()
+        out = out if weight is None else out * weight[0]
+        return out if bias is None else out + bias[0]
+    return batch_norm.call(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+define(
+    f"batch_norm({_STATS}float momentum, float eps, bool cudnn_enabled) -> Tensor",
+    doc="Each channel with its mean taken out and divided by its deviation, then scaled.",
+    composite=_checked_batch_norm,
+    method=False,
+)
+for _name, _optional in (("_native_batch_norm_legit", False), ("_native_batch_norm_legit.no_stats", True)):
+    _stats = "" if _optional else "Tensor running_mean, Tensor running_var, "
+    define(
+        f"{_name}(Tensor input, Tensor? weight, Tensor? bias, {_stats}bool training, float momentum, float eps) -> "
+        "(Tensor, Tensor, Tensor)",
+        doc="``native_batch_norm`` under the name that says which statistics it writes.",
+        composite=(
+            (lambda input, weight, bias, training, momentum, eps: _legit(input, weight, bias, None, None, training,
+                                                                         momentum, eps))
+            if _optional
+            else (lambda input, weight, bias, running_mean, running_var, training, momentum, eps: _legit(
+                input, weight, bias, running_mean, running_var, training, momentum, eps))
+        ),
+        method=False,
+    )  # fmt: skip
+
+
+def _legit(*args: Any) -> Any:
+    return batch_norm.call(*args)
+
+
+def _instance_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Any:
+    if not use_input_stats and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    count, channels = input.shape[:2]
+    flat = input.contiguous().view((1, count * channels, *input.shape[2:]))
+    parts = [None if t is None else t.repeat(count) for t in (weight, bias, running_mean, running_var)]
+    out = _checked_batch_norm(flat, *parts, use_input_stats, momentum, eps, cudnn_enabled)
+    for running, repeated in ((running_mean, parts[2]), (running_var, parts[3])):
+        if running is not None and repeated is not None:
+            running._array[...] = resolved(repeated).reshape((count, channels)).mean(0)
+    return out.view(input.shape)
+
+
+define(
+    "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
+    "bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor",
+    doc="Batch norm of every sample by itself.",
+    composite=_instance_norm,
+    method=False,
+)
+
+# ---- RMS norm --------------------------------------------------------------------------------------------------------
+
+
+def check_normalized(input: Tensor, shape: Ints, weight: Tensor | None, bias: Tensor | None) -> None:
+    """Raise RuntimeError unless the input ends with the normalised shape and weight and bias have it."""
+    wanted = list(shape)
+    if not wanted:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "
+            "normalized_shape = []"
+        )
+    for name, tensor in (("weight", weight), ("bias", bias)):
+        if tensor is not None and list(tensor.shape) != wanted:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{list(tensor.shape)} and normalized_shape = {wanted}"
+            )
+    if list(input.shape[-len(wanted) :]) != wanted:
+        stars = "".join(f", {n}" for n in wanted)
+        raise RuntimeError(
+            f"Given normalized_shape={wanted}, expected input with shape [*{stars}], but got input of "
+            f"size{list(input.shape)}"
+        )
+
+
+def _rms_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None, eps: float | None) -> Any:
+    check_normalized(input, normalized_shape, weight, None)
+    dims = tuple(range(input.dim() - len(normalized_shape), input.dim()))
+    small = input.dtype.itemsize == 2 and not input.dtype.is_complex
+    wide = input.to(float32) if small else input
+    if eps is None:
+        eps = float(np.finfo(np.float64 if input.dtype.itemsize == 8 and input.dtype.category == FLOAT
+                             or input.dtype.itemsize == 16 else np.float32).eps)  # fmt: skip
+    scale = op_call("rsqrt")(op_call("pow.Tensor_Scalar")(wide, 2).mean(dims, True).add_(eps))
+    result = wide.mul(scale)
+    result = result.to(input.dtype) if small else result
+    return result if weight is None else result.mul(weight)
+
+
+define(
+    "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+    doc="The last dims divided by their root mean square, then scaled.",
+    composite=_rms_norm,
+    samples=[((2, 3, 4), [4], (4,))],
+    method=False,
+)
