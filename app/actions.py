@@ -110,6 +110,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("restart", "Restart", ("Ctrl+Shift+F5",), "restart",
            "Run the script again from its first line", "Run", _has_program,
            lambda w: w.restart()),
+    Action("arguments", "Arguments…", (), "",
+           "Run the script again with other arguments", "Run", _has_program, lambda w: w.ask_arguments()),
     Action("breakpoint", "Breakpoint", ("F9",), "",
            "Set or remove a breakpoint on the line of the text cursor", "Run", _always,
            lambda w: w.toggle_breakpoint()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QSettings, Qt, QTimer
@@ -219,6 +220,22 @@ class MainWindow(QMainWindow):
         self.banner.hide()
         if self.save_script() and self.session.restart():
             self.banner.hide()
+            self._start_over()
+
+    def ask_arguments(self) -> None:
+        """Let the user type the script's arguments, and run it with them."""
+        program = self.session.program
+        if program is None:
+            return
+        text, ok = QInputDialog.getText(
+            self, tr("Arguments"), tr("The script's arguments, as in a shell"), text=shlex.join(program.argv)
+        )
+        try:
+            argv = tuple(shlex.split(text))
+        except ValueError as error:
+            self.banner.say(tr("These are no arguments: {why}", why=error), failure=True)
+            return
+        if ok and self.session.restart_with(argv):
             self._start_over()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

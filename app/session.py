@@ -65,6 +65,9 @@ class Session(QObject):
 
     def open(self, path: str, argv: tuple[str, ...] = (), device: str = "auto") -> bool:
         """Open a script or a recording, by what the file holds; says why not with ``failed``."""
+        program = Program(os.path.abspath(path), argv, device)
+        if os.path.isfile(os.path.join(path, "__main__.py")):
+            return self._start(program)
         try:
             with open(path, "rb") as file:
                 head = file.read(len(_SQLITE))
@@ -78,11 +81,17 @@ class Session(QObject):
         if b"\0" in head:
             self.failed.emit(tr("{path} is neither a Python script nor a recording", path=path))
             return False
-        return self._start(Program(os.path.abspath(path), argv, device))
+        return self._start(program)
 
     def restart(self) -> bool:
         """Run the program again from its first line."""
         return self.program is not None and self._start(self.program)
+
+    def restart_with(self, argv: tuple[str, ...]) -> bool:
+        """Run the program again with other arguments."""
+        if self.program is not None:
+            self.program = dataclasses.replace(self.program, argv=argv)
+        return self.restart()
 
     def close(self) -> None:
         """End the worker and forget the recording; a temporary one is removed."""

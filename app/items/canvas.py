@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QHelpEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from stridescope.app import theme as themes
 from stridescope.app.items.sketch import Sketch
 from stridescope.app.selection import NOTHING, Selection
+
+ARROWS = {
+    Qt.Key.Key_Left: (-1, 0), Qt.Key.Key_Right: (1, 0), Qt.Key.Key_Up: (0, -1), Qt.Key.Key_Down: (0, 1),
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +45,7 @@ class Canvas(QWidget):
         super().__init__()
         self.spots: list[Spot] = []
         self.seen = QRectF()  # what is painted now: what lies outside need not be drawn, but leaves its spots
+        self._at = QPointF()  # where Alt and the arrows stand
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
@@ -78,8 +84,21 @@ class Canvas(QWidget):
         self.pointed.emit(target if spot and spot.preview else NOTHING)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._at = event.position()
         if event.button() is Qt.MouseButton.LeftButton:
             self.picked.emit(self.target_at(event.position()))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Alt and an arrow picks the nearest place in that direction: all that the mouse can reach, keys can."""
+        direction = ARROWS.get(Qt.Key(event.key()))
+        if direction is None or not event.modifiers() & Qt.KeyboardModifier.AltModifier:
+            super().keyPressEvent(event)
+            return
+        places = [(spot, spot.rect.center()) for spot in self.spots]
+        nearest = min(places, key=lambda place: _way(self._at, place[1], direction), default=None)
+        if nearest is not None and _way(self._at, nearest[1], direction) < math.inf:
+            self._at = nearest[1]
+            self.picked.emit(nearest[0].target(nearest[1]))
 
     def leaveEvent(self, _event: QEvent) -> None:
         self.pointed.emit(NOTHING)
@@ -90,3 +109,10 @@ class Canvas(QWidget):
             QToolTip.showText(event.globalPos(), spot.tip if spot else "", self)
             return True
         return super().event(event)
+
+
+def _way(start: QPointF, end: QPointF, direction: tuple[int, int]) -> float:
+    """Return how far ``end`` lies in a direction, what lies aside counting double; infinite where it lies behind."""
+    dx, dy = end.x() - start.x(), end.y() - start.y()
+    ahead, aside = (abs(dx), abs(dy)) if direction[0] else (abs(dy), abs(dx))
+    return ahead + 2 * aside if dx * direction[0] + dy * direction[1] > 2 else math.inf

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QWheelEvent
 
 from stridescope.app import theme as themes
-from stridescope.app.items.canvas import Canvas
+from stridescope.app.items.canvas import ARROWS, Canvas
 from stridescope.app.items.cells import CELLS_FROM, CellMatrix, cell_rect, draw_cells
 from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.items.strip import Axis, Elements, draw_arc, draw_lane, draw_strip
@@ -280,21 +280,18 @@ class StoragePanel(Canvas):
         self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Alt and an arrow moves the selected cell: plain arrows scrub the timeline."""
-        step = _ARROWS.get(Qt.Key(event.key()))
-        grid = self.picture.grids[-1] if self.picture else None
+        """Alt and an arrow moves the selected cell; at the grid's edge nothing happens."""
+        step, grid = ARROWS.get(Qt.Key(event.key())), self.picture.grids[-1] if self.picture else None
         if step is None or grid is None or grid.cell is None or not event.modifiers() & Qt.KeyboardModifier.AltModifier:
             super().keyPressEvent(event)
             return
-        row, column = (int(np.clip(a + d, 0, n - 1)) for a, d, n in zip(grid.cell, step, grid.shape, strict=True))
+        moved = (grid.cell[0] + step[1], grid.cell[1] + step[0])
+        row, column = (int(np.clip(place, 0, count - 1)) for place, count in zip(moved, grid.shape, strict=True))
         self.picked.emit(Selection(tensor=grid.tensor, cell=grid.index(row, column)))
 
 
 _NONE = np.zeros(0, np.int64)
 _NUMBER_STEPS = [m * 10**e for e in range(12) for m in (1, 2, 5)]
-_ARROWS = {
-    Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0),
-}  # fmt: skip
 
 SPEC = PanelSpec(
     id="storage",

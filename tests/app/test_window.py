@@ -132,6 +132,25 @@ def test_clicking_a_cell_explains_it(qtbot: QtBot, looking: MainWindow, strides:
     assert storage.picture.address.text == "c[2, 0]"
 
 
+def test_alt_and_arrows_move_the_selection(qtbot: QtBot, looking: MainWindow, strides: Recording) -> None:
+    looking.time.look(int(strides.ops()[5]))
+    looking.refresh()
+    storage, graph = looking.workbench.panels["storage"], looking.workbench.panels["graph"]
+    assert storage.picture.address.text == "a[1, 1]"
+    qtbot.keyClick(storage, Key.Key_Down, Modifier.AltModifier)
+    looking.refresh()
+    assert storage.picture.address.text == "a[2, 1]"
+    looking.time.look(int(strides.lines()[-1]))
+    looking.refresh()
+    graph.grab()
+    qtbot.keyClick(graph, Key.Key_Down, Modifier.AltModifier)
+    looking.refresh()
+    first = graph.picture.face(graph.picture.selected).title
+    qtbot.keyClick(graph, Key.Key_Down, Modifier.AltModifier)
+    looking.refresh()
+    assert (first, graph.picture.face(graph.picture.selected).title) == ("MeanBackward0", "PowBackward0")
+
+
 def test_dragging_the_timeline_scrubs(qtbot: QtBot, looking: MainWindow, strides: Recording) -> None:
     timeline = looking.workbench.panels["timeline"]
     target = int(strides.ops()[6])
