@@ -68,7 +68,7 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Any:
     return made
 
 
-def rebuilt(data: bytes, layout: tuple[Any, ...], kind: dtype, requires_grad: bool, cls: type[Any]) -> Any:
+def rebuilt(data: bytes, layout: tuple[Any, ...], kind: dtype, requires_grad: bool, cls: type[Any] = Tensor) -> Any:
     """The tensor of a pickle."""
     storage = UntypedStorage(0)._over
     storage.replace(np.frombuffer(data, np.uint8).copy())
@@ -86,7 +86,8 @@ def reduced(self: Tensor, protocol: int) -> tuple[Any, ...]:
             "Can't serialize a tensor that requires grad and is no leaf; detach it first (tensor.detach())."
         )
     data = self.storage_.raw.tobytes()
-    return rebuilt, (data, tuple(self.layout_), self.dtype, self._requires_grad, type(self))
+    kind = () if type(self) is Tensor else (type(self),)  # where torch is not importable, its classes have no name
+    return rebuilt, (data, tuple(self.layout_), self.dtype, self._requires_grad, *kind)
 
 
 METHODS: dict[str, Any] = {

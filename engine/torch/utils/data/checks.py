@@ -6,9 +6,7 @@ from __future__ import annotations
 def check_options(workers: int, timeout: float, prefetch_factor: int | None, persistent: bool) -> None:
     """Raise ValueError for options about worker processes that make no sense."""
     if workers < 0:
-        raise ValueError(
-            "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
-        )
+        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if workers == 0 and prefetch_factor is not None:

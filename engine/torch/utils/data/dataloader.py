@@ -17,7 +17,7 @@ from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.utils.data._utils import worker as worker_process
 from stridescope.engine.torch.utils.data._utils.collate import default_collate, default_convert
 from stridescope.engine.torch.utils.data._utils.fetch import Recipe
-from stridescope.engine.torch.utils.data._utils.worker import Ended, Failure, Place, Resume
+from stridescope.engine.torch.utils.data._utils.worker import Ended, Failure, Place, Resume, Stop
 from stridescope.engine.torch.utils.data.checks import check_options
 from stridescope.engine.torch.utils.data.dataset import Dataset, IterableDataset
 from stridescope.engine.torch.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
@@ -181,9 +181,7 @@ def _check_sampling(
     if sampler is not None and shuffle:
         raise ValueError("sampler option is mutually exclusive with shuffle")
     if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
-        raise ValueError(
-            "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
-        )
+        raise ValueError("batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last")
     if batch_sampler is None and batch_size is None and drop_last:
         raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
 
@@ -286,7 +284,7 @@ class _Worker:
 
     def stop(self) -> None:
         """Ask the process to end."""
-        self.tasks.put(None)
+        self.tasks.put(Stop())
         self.answers.close()  # a worker that is about to send stops at once
 
     def join(self) -> None:

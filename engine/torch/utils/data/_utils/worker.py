@@ -49,6 +49,10 @@ class Resume(NamedTuple):
     """Asks a worker to begin another pass."""
 
 
+class Stop(NamedTuple):
+    """Asks a worker to end."""
+
+
 class Failure(NamedTuple):
     """The answer of a worker whose dataset raised."""
 
@@ -85,7 +89,7 @@ class Place(NamedTuple):
 
 
 def run(recipe: Recipe, place: Place, tasks: Any, answers: Any) -> None:
-    """Answer tasks until None comes or the parent is gone."""
+    """Answer tasks until it is asked to stop or the parent is gone."""
     try:
         _seed(place)
         _Here.info = WorkerInfo(place.id, place.count, place.base_seed + place.id, recipe.dataset)
@@ -96,7 +100,7 @@ def run(recipe: Recipe, place: Place, tasks: Any, answers: Any) -> None:
 
 def _serve(recipe: Recipe, place: Place, tasks: Any, answers: Any) -> None:
     fetch: Any = _prepared(recipe, place)
-    while (task := _next_task(tasks, place.parent)) is not None:
+    while not isinstance(task := _next_task(tasks, place.parent), Stop):
         if isinstance(task, Resume):
             fetch = recipe.fetcher()
         elif isinstance(fetch, Failure):
@@ -121,7 +125,7 @@ def _next_task(tasks: Any, parent: int) -> Any:
             return tasks.get(timeout=LOOK_AROUND)
         except queue.Empty:
             if os.getppid() != parent:
-                return None
+                return Stop()
 
 
 def _answer(fetch: Callable[[Any], Any], index: Any, iterable: bool, worker: int) -> Any:
