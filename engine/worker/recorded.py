@@ -92,7 +92,9 @@ class RecordedRun:
         if isinstance(error, SyntaxError) and self.tracer.main is None:
             source = self.tracer.source_of(self.loaded.filename)
             line, column = error.lineno or 1, max((error.offset or 1) - 1, 0)
-            emit((ExceptionRaised.code, 0, source, line, column, line, column + 1, type(error).__name__, str(error)))
+            message = error.msg if isinstance(error.msg, str) else str(error)
+            emit((ExceptionRaised.code, 0, source, line, column, line, column + 1, type(error).__name__, message))
+        self.tracer.tell_failure(error)
         if self._failed is not None:
             self._failed(error)
 

@@ -217,7 +217,8 @@ class Stepper:
 
     def fail(self, error: BaseException) -> None:
         """Stop after an exception that nobody handled: one can look around in the frames that it left."""
-        frames = [entry.tb_frame for entry in entries(error.__traceback__)]
+        left = [entry.tb_frame for entry in entries(error.__traceback__)]
+        frames = [frame for frame in left if self._tracer.code_of(frame.f_code) is not None]
         self._wait("error", f"{type(error).__name__}: {error}", frames[::-1])
 
     def _wait(self, reason: str, detail: str = "", frames: Sequence[types.FrameType] = ()) -> None:

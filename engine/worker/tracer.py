@@ -30,6 +30,7 @@ from stridescope.engine.worker.names import Bound, Names, Parts, can_change, loo
 from stridescope.engine.worker.positions import Positions, Where, spans_of
 from stridescope.engine.worker.rationing import NAMELESS, QUIET, STRIDE, UNFOLLOWED, Ration
 from stridescope.engine.worker.text import short_text
+from stridescope.engine.worker.tracebacks import entries
 
 LINE = LineReached.code
 # Names that a line merely reads are looked at again, and what is inside an argument is looked for, as long as all of
@@ -99,11 +100,12 @@ class Tracer:
         self._modules: dict[int, Call] = {}  # by id(globals)
         self._numbers = itertools.count(1)
         self._started, self._reread, self._deep = time.perf_counter(), 0.0, True
-        self._unwound: list[int] = []
+        self._unwound: dict[int, Call] = {}  # calls that an exception ended, by id(frame)
         self.every_line, self.ration = every_line, Ration()
         self.ration.wanted = not every_line
         self._countdown, self._samples, self._asked = STRIDE, 0, 0
         self._interrupted = False  # an exception is on its way, or has ended calls
+        self._raised_at = (0, 0, 0)  # the exception told of last: its id, the id of its frame, the instruction
         self._raised = 0  # id of the exception that is on its way and was told of
 
     def code_of(self, code: types.CodeType) -> Code | None:
@@ -241,7 +243,7 @@ class Tracer:
             self.raised(frame, error)
         if call is not self.main:
             del self.calls[id(frame)]
-            self._unwound.append(call.id)
+            self._unwound[id(frame)] = call
             self._interrupted = True
 
     def raised(self, frame: types.FrameType, error: BaseException) -> None:
@@ -252,6 +254,7 @@ class Tracer:
         if call is None:
             return
         self._raised, self._interrupted = id(error), True
+        self._raised_at = (id(error), id(frame), frame.f_lasti)
         if call.todo is not None:
             self._look(call, frame, call.todo)
         spans = call.code.spans or call.code.read_spans()
@@ -260,9 +263,37 @@ class Tracer:
     def _settle(self) -> None:
         """Someone goes on after an exception: the calls that it ended are gone now."""
         self._raised, self._interrupted = 0, False
-        left, self._unwound = self._unwound, []
-        for number in left:
-            emit((FrameLeft.code, number))
+        left, self._unwound = self._unwound, {}
+        for call in left.values():
+            emit((FrameLeft.code, call.id))
+
+    def tell_failure(self, error: BaseException) -> None:
+        """End the recording where an exception that nobody handled was raised, in the calls that led there.
+
+        Lines that ran on its way out, those of ``finally`` and ``with``, have told that these calls are gone.
+        """
+        told = [entry for entry in entries(error.__traceback__) if self.code_of(entry.tb_frame.f_code)]
+        if not told or self._raised_at == (id(error), id(told[-1].tb_frame), told[-1].tb_lasti):
+            return
+        parent = 0
+        for entry in told:
+            call = self._standing(entry.tb_frame) or self._stand_again(entry, parent)
+            parent = call.id
+        span = call.code.read_spans()[told[-1].tb_lasti >> 1]
+        emit((ExceptionRaised.code, call.id, call.code.source, *span, *_described(error)))
+
+    def _standing(self, frame: types.FrameType) -> Call | None:
+        """Return the call of a frame that, for the recording, has not ended yet."""
+        return self._unwound.get(id(frame)) or self.calls.get(id(frame))
+
+    def _stand_again(self, entry: types.TracebackType, parent: int) -> Call:
+        """Tell of a call and its names once more."""
+        frame, code = entry.tb_frame, self.code_of(entry.tb_frame.f_code)
+        assert code is not None
+        call = Call(self.new_frame(), code, frame)
+        emit((FrameEntered.code, call.id, parent, code.source, code.name, entry.tb_lineno))
+        self._look(call, frame, Names(tuple(filter(worth_showing, locals_of(frame))), (), ()))
+        return call
 
     # ---- names ------------------------------------------------------------------------------------------------
 

@@ -305,6 +305,29 @@ def test_calls_are_nested_and_left(recorded: Read) -> None:
     assert [names[event.frame] for event in events if isinstance(event, FrameLeft)] == ["C", "g", "C.m"]
 
 
+WAYS_OUT = {
+    "with": "import io\n\ndef f(a):\n    with io.StringIO():\n        return a[7]\n\n\nf([])\n",
+    "finally": "def f(a):\n    try:\n        b = 1\n        return a[7]\n    finally:\n        c = 1\n\nf([])\n",
+    "outer": "def f(a):\n    b = a\n    c = b\n    return a[7]\n\n\nwith open(__file__):\n    f([])\n",
+    "raised again": "def f(a):\n  try:\n    b = 1\n    return a[7]\n  except LookupError:\n    raise\nf([])\n",
+}
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+def test_a_failure_is_seen_where_it_began_whatever_ran_since(
+    way: str, script: Writer, record: Runner, tmp_path: pathlib.Path
+) -> None:
+    status, _, errors = record(script(WAYS_OUT[way]))
+    assert status == 1 and errors.endswith("IndexError: list index out of range\n")
+    with Recording.open(tmp_path / "recorded.stride") as recording:
+        state = recording.state(recording.steps - 1)
+    assert [frame.function for frame in state.frames] == ["<module>", "f"]
+    assert state.frames[1].names["a"].text == "[]"
+    kind, _, span = state.error
+    assert (kind, span.line + (way == "with") * -1) == ("IndexError", 4)
+    assert span.end_column - span.column == len("a[7]")
+
+
 def test_a_failure_keeps_its_frames_and_names_its_expression(
     script: Writer, record: Runner, tmp_path: pathlib.Path
 ) -> None:
