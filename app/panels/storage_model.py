@@ -129,7 +129,7 @@ def picture(moment: Moment) -> StoragePicture | None:
         address=_address(state, tensor, index),
         strip=strip,
         arcs=_arcs(tensor, strip.count),
-        lanes=_lanes(state, storage, tensor, strip.count),
+        lanes=_lanes(state, storage, tensor),
         others=tuple(_other(state, s) for s in others[:OTHER_STORAGES]),
         hidden=max(0, len(others) - OTHER_STORAGES),
     )
@@ -154,13 +154,20 @@ def element_grid(sizes: tuple[int, ...], strides: tuple[int, ...], offset: int) 
     return result
 
 
-def touched(tensor: TensorState, count: int) -> np.ndarray:
-    """Return which of the storage's ``count`` elements the tensor reads."""
-    return _reads(tensor, count).mask
-
-
 def _reads(tensor: TensorState, count: int) -> Marked:
     return _marked(tensor.sizes, tensor.strides, tensor.offset, count)
+
+
+def _reads_as(tensor: TensorState, storage: StorageState, itemsize: int) -> Marked:
+    """Return what the tensor reads, in elements of another size: views of one storage may differ in dtype."""
+    own = numpy_dtype(tensor.dtype).itemsize
+    reads = _reads(tensor, _count(storage, tensor))
+    if own == itemsize:
+        return reads
+    mask = np.zeros(storage.nbytes // itemsize * itemsize, bool)
+    covered = np.repeat(reads.mask, own)[: len(mask)]
+    mask[: len(covered)] = covered
+    return Marked(mask.reshape(-1, itemsize).any(axis=1))
 
 
 @functools.lru_cache(maxsize=24)
@@ -225,7 +232,7 @@ def _grid(moment: Moment, shown: TensorState, selected: TensorState, index: tupl
     shape, step, plane = _plane(shown, lead)
     storage = moment.state.storages[shown.storage]
     if shown.storage == selected.storage:
-        mask = touched(selected, _count(storage, selected))
+        mask = _reads_as(selected, storage, numpy_dtype(shown.dtype).itemsize).mask
         lit = mask[plane.clip(0, max(0, len(mask) - 1))] if len(mask) else np.zeros(plane.shape, bool)
     else:
         lit = np.zeros(plane.shape, bool)
@@ -343,12 +350,12 @@ def _other_facts(state: State, strip: Strip, views: list[TensorState]) -> str:
     return " · ".join(parts)
 
 
-def _lanes(state: State, storage: StorageState, selected: TensorState, count: int) -> tuple[Lane, ...]:
+def _lanes(state: State, storage: StorageState, selected: TensorState) -> tuple[Lane, ...]:
     views = [v for v in views_of(state, storage.id) if v.names or v.id == selected.id]
-    return tuple(_lane(state, view, view.id == selected.id, count) for view in views)
+    return tuple(_lane(state, storage, view, view.id == selected.id, selected.dtype) for view in views)
 
 
-def _lane(state: State, view: TensorState, selected: bool, count: int) -> Lane:
-    reads = _reads(view, count)
-    repeated = reads.total < math.prod(view.sizes)
+def _lane(state: State, storage: StorageState, view: TensorState, selected: bool, dtype: str) -> Lane:
+    reads = _reads_as(view, storage, numpy_dtype(dtype).itemsize)
+    repeated = _reads(view, _count(storage, view)).total < math.prod(view.sizes)
     return Lane(view.id, tensor_name(state, view.id), reads, repeated, selected)

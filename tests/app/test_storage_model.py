@@ -126,3 +126,17 @@ def test_a_huge_plane_is_sampled(strides: Recording, line_6: int) -> None:
     grid = shown.grids[-1]
     assert grid.shape == (3000, 4000) and max(grid.elements.shape) <= 512
     assert grid.elements[1, 1] == grid.step[0] * 4000 + grid.step[1]
+
+
+def test_views_of_other_dtypes_share_the_strip(strides: Recording, line_6: int) -> None:
+    state = dataclasses.replace(strides.state(line_6))
+    a, c = (state.tensors[named(state, name)] for name in "ac")
+    halves = dataclasses.replace(c, dtype="int16", sizes=(3,), strides=(4,), offset=2)
+    state.tensors = {a.id: a, c.id: halves}
+    shown = picture(Moment(strides, state, line_6, linked(state, Selection(tensor=a.id))))
+    assert shown is not None
+    assert [np.flatnonzero(lane.reads.mask).tolist() for lane in shown.lanes] == [list(range(12)), [1, 3, 5]]
+    other = picture(Moment(strides, state, line_6, linked(state, Selection(tensor=c.id))))
+    assert other is not None
+    assert other.strip.count == 24 and other.lanes[0].reads.total == 24
+    assert np.argwhere(other.grids[0].lit).tolist() == [[0, 1], [0, 3], [1, 1]]
