@@ -62,6 +62,7 @@ from stridescope.engine.ops import (
     rearranging,
     reduce,
     resizing,
+    rnn,
     rounding,
     rrelu,
     sampling,
@@ -95,6 +96,8 @@ MODULES = (
     selecting, scatter, indexed, triangles, softmax, searching, products, ranges, random_ops, sampling, linalg_lu,
     linalg_solve, linalg_triangular, linalg_eigen, linalg_least, linalg_norms, linalg_qr, special, polynomials,
     fourier, activations, linear, losses, losses_class, conv, pooling, segments, spectral,
+    adaptive_pooling, norm_layers, norm_groups, padding, interpolate, shuffles, embedding, attention, grid, distance,
+    losses_margin, rrelu, rnn,
 )  # fmt: skip
 aliases.declare()
 OPS: tuple[Op, ...] = tuple(DECLARED)
