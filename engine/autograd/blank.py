@@ -19,7 +19,7 @@ def blank(sizes: Sequence[int], strides: Sequence[int], like: Any, value: int = 
         count *= size
     memory = np.full(count, value, kind) if value else np.zeros(count, kind)
     item = memory.itemsize
-    array = np.ndarray(tuple(sizes), kind, memory if count else b"", 0, tuple(s * item for s in strides))
+    array = np.ndarray(tuple(sizes), kind, memory if count else bytearray(), 0, tuple(s * item for s in strides))
     return fresh(array, like.dtype, like.device)
 
 

@@ -125,6 +125,8 @@ def _copy_into(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
             raise RuntimeError(
                 f"output with shape {list(shape)} doesn't match the broadcast shape {list(common)}"
             )  # fmt: skip
+    if not self._array.size:
+        return self
     refuse_internal_overlap(self)
     refuse_partial_overlap(self, src)
     _warn_of_imaginary(src, self.dtype)
@@ -134,6 +136,12 @@ def _copy_into(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
         values = np.conj(values) if self._conj else values
     self._array[...] = values
     return self
+
+
+def _zeros(grad: Tensor) -> Tensor:
+    from stridescope.engine.ops.creation import zeros_like
+
+    return zeros_like.call(grad)  # type: ignore[no-any-return]
 
 
 def _source_grad(grad: Tensor, src: dtype, src_device: device) -> Tensor:
@@ -148,7 +156,7 @@ copy_ = define(
     run=_copy_into,
     node="CopyBackwards",
     grads={
-        "self": lambda grad: grad.new_zeros(grad._array.shape),
+        "self": lambda grad: _zeros(grad),
         "src": lambda grad, src_scalar_type, src_device: _source_grad(grad, src_scalar_type, src_device),
     },
     samples=[((3, 4), (4,))],

@@ -12,7 +12,7 @@ from stridescope.engine.autograd.leaf import require_grad
 from stridescope.engine.device import CPU, device
 from stridescope.engine.devices.registry import device_at
 from stridescope.engine.devices.streams import current_device_index, current_stream
-from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.run import laid_out
 from stridescope.engine.dtype import default_float, dtype, of_number
 from stridescope.engine.layout import Layout, memory_format, strides_in_order
@@ -194,8 +194,9 @@ def _like(
     return tensor
 
 
+LIKE: dict[str, Op] = {}
 for _name, _value in (("empty_like", 0), ("zeros_like", 0), ("ones_like", 1)):
-    define(
+    LIKE[_name] = define(
         f"{_name}(Tensor self, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
         doc=f"{_name.split('_')[0].capitalize()} in the shape, dtype and layout of another tensor.",
         run=lambda self, dtype, layout, device, pin, grad, memory_format, value=_value: _like(
@@ -204,6 +205,7 @@ for _name, _value in (("empty_like", 0), ("zeros_like", 0), ("ones_like", 1)):
         samples=[((3, 4),)],
         method=False,
     )
+zeros_like = LIKE["zeros_like"]
 define(
     f"full_like(Tensor self, Scalar fill_value, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
     doc="One value in the shape, dtype and layout of another tensor.",

@@ -9,6 +9,7 @@ import numpy as np
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, laid_out, resolved
 from stridescope.engine.layout import dense_strides_like
+from stridescope.engine.ops.creation import zeros_like
 from stridescope.engine.ops.number_range import check_number
 from stridescope.engine.tensor import Tensor, fresh
 
@@ -37,7 +38,7 @@ def _copy(self: Tensor, write: Any, value: Any) -> Tensor:
 
 
 def _zeros(grad: Tensor) -> Tensor:
-    return grad.new_zeros(grad._array.shape)  # type: ignore[no-any-return]
+    return zeros_like.call(grad)  # type: ignore[no-any-return]
 
 
 _OF_NUMBER: dict[str, Any] = {"self": _zeros}

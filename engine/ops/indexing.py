@@ -61,7 +61,7 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
         return
     kind = key.__class__
     if kind is int or kind is slice:
-        _copy_to(_select(self, 0, key, 0) if kind is int else _slice(self, 0, key, keep_whole=True), source)
+        _copy_to(_select(self, 0, key, 0) if kind is int else _slice(self, 0, key), source)
         return
     target, gathered = _applied(self, _keys(key))
     if not gathered:
@@ -122,22 +122,21 @@ def _applied(self: Tensor, keys: Sequence[Any]) -> tuple[Tensor, dict[int, Tenso
     ndim = self._array.ndim
     if used > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    result, dim, real_dim = self, 0, 0
+    result, dim = self, 0
     gathered: dict[int, Tensor] = {}
-    for key in keys:
+    for position, key in enumerate(keys):
         if key is Ellipsis:
-            dim, real_dim = dim + ndim - used, real_dim + ndim - used
+            dim += ndim - used
         elif key is None:
             result, dim = unsqueeze.call(result, dim), dim + 1
         elif isinstance(key, slice):
-            result, dim, real_dim = _slice(result, dim, key), dim + 1, real_dim + 1
+            result, dim = _slice(result, dim, key), dim + 1
         else:
-            result, dim = _one(result, dim, real_dim, key, gathered)
-            real_dim += 1
+            result, dim = _one(result, dim, position, key, gathered)
     return result, gathered
 
 
-def _one(result: Tensor, dim: int, real_dim: int, key: Any, gathered: dict[int, Tensor]) -> tuple[Tensor, int]:
+def _one(result: Tensor, dim: int, position: int, key: Any, gathered: dict[int, Tensor]) -> tuple[Tensor, int]:
     """Apply an integer, bool, tensor or list; returns the view and the next dim."""
     if isinstance(key, (bool, np.bool_)):
         return _bool_dim(result, dim, bool(key), gathered)
@@ -145,15 +144,15 @@ def _one(result: Tensor, dim: int, real_dim: int, key: Any, gathered: dict[int, 
         if not key._array.ndim and key.dtype.category <= INTEGER:
             if key.dtype.name in ("bool", "uint8"):
                 return _bool_dim(result, dim, bool(key._array), gathered)
-            return _select(result, dim, int(key._array), real_dim), dim
+            return _select(result, dim, int(key._array), position), dim
         gathered[dim] = key
         return result, dim + (key._array.ndim if key.dtype.name in ("bool", "uint8") else 1)
     if isinstance(key, (int, np.integer)):
-        return _select(result, dim, int(key), real_dim), dim
+        return _select(result, dim, int(key), position), dim
     if _is_sequence(key) or isinstance(key, np.ndarray):
-        return _one(result, dim, real_dim, _tensor_of(key), gathered)
+        return _one(result, dim, position, _tensor_of(key), gathered)
     if hasattr(key, "__index__"):
-        return _select(result, dim, operator.index(key), real_dim), dim
+        return _select(result, dim, operator.index(key), position), dim
     raise IndexError(f"{_WORD} (got {type(key).__name__})")
 
 
@@ -173,7 +172,8 @@ def _tensor_of(key: Any) -> Tensor:
     return fresh(array.astype(np.int64), int64) if not array.size else fresh(array, kind)
 
 
-def _select(self: Tensor, dim: int, position: int, real_dim: int) -> Tensor:
+def _select(self: Tensor, dim: int, index: int, place: int) -> Tensor:
+    """One index along a dim; ``place`` is where the key stands among the keys, which is what the refusal names."""
     shape = self._array.shape
     if not shape:
         raise IndexError(
@@ -181,9 +181,9 @@ def _select(self: Tensor, dim: int, position: int, real_dim: int) -> Tensor:
             "0-dim tensor to a number"
         )
     size = shape[dim]
-    if not -size <= position < size:
-        raise IndexError(f"index {position} is out of bounds for dimension {real_dim} with size {size}")
-    return select.call(self, dim, position)  # type: ignore[no-any-return]
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is out of bounds for dimension {place} with size {size}")
+    return select.call(self, dim, index)  # type: ignore[no-any-return]
 
 
 def _bound(value: Any) -> Any:

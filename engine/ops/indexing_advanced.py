@@ -40,8 +40,10 @@ def positions(self: Tensor, indices: Indices) -> list[Array | None]:
         raise IndexError(
             f"too many indices for tensor of dimension {len(shape)} (got {len(found)})"
         )  # fmt: skip
-    _check_bounds(shape, found)
-    return _broadcast(found)
+    found = _broadcast(found)
+    if _check_bounds(shape, found):
+        return found
+    return [None if index is None else np.zeros_like(index) for index in found]
 
 
 def _mask_positions(mask: Tensor, shape: Sequence[int], dim: int) -> list[Array]:
@@ -61,15 +63,22 @@ def _mask_positions(mask: Tensor, shape: Sequence[int], dim: int) -> list[Array]
     return list(np.nonzero(mask._array)) if mask._array.ndim else [np.zeros(int(mask._array != 0), np.int64)]
 
 
-def _check_bounds(shape: Sequence[int], indices: Sequence[Array | None]) -> None:
-    for dim, index in enumerate(indices):
-        if index is None or not index.size:
+def _check_bounds(shape: Sequence[int], indices: Sequence[Array | None]) -> bool:
+    """Refuse positions outside the tensor; False when nothing is read, so that no position was looked at."""
+    unread = 0 in [n for dim, n in enumerate(shape) if dim >= len(indices) or indices[dim] is None]
+    given = [(index, shape[dim]) for dim, index in enumerate(indices) if index is not None]
+    for number, (index, size) in enumerate(given):
+        if not index.size:
             continue
-        size = shape[dim]
+        if not size:
+            raise IndexError("index is out of bounds for dimension with size 0")
+        if unread:
+            continue
         wrong = (index < -size) | (index >= size)
         if wrong.any():
             bad = int(index[wrong].flat[0])
-            raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
+            raise IndexError(f"index {bad} is out of bounds for dimension {number} with size {size}")
+    return not unread
 
 
 def _broadcast(indices: list[Array | None]) -> list[Array | None]:
@@ -164,9 +173,14 @@ def _index_put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool)
 
 
 def _index_put_in_place(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
-    from stridescope.engine.dispatch.overlap import refuse_internal_overlap
-
-    refuse_internal_overlap(self)
+    if any(s == 0 and n > 1 for n, s in zip(self._array.shape, self._array.strides, strict=True)):
+        warn(
+            internal(
+                "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
+                "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor",
+                "aten/src/ATen/native/TensorAdvancedIndexing.cpp:714",
+            )
+        )
     put(self, indices, values, accumulate)
     return self
 

@@ -32,7 +32,7 @@ def _checked(tensors: Sequence[Tensor], dim: int) -> tuple[list[Tensor], int]:
             raise RuntimeError(f"zero-dimensional tensor (at position {position}) cannot be concatenated")
     parts = [t for t in tensors if not _skipped(t)]
     if not parts:
-        return [], wrap_dim(dim, 1)
+        return [], 0
     first = parts[0]._array.shape
     dim = wrap_dim(dim, len(first))
     for position, tensor in enumerate(tensors):

@@ -14,7 +14,7 @@ from stridescope.engine.dtype import INTEGER, default_float, dtype, int64
 from stridescope.engine.kernels import draws
 from stridescope.engine.ops import random_fill
 from stridescope.engine.ops.copying import strides_of
-from stridescope.engine.ops.creation import checked, made, place_of
+from stridescope.engine.ops.creation import checked, made, place_of, zeros_like
 from stridescope.engine.ops.number_range import check_number
 from stridescope.engine.ops.random_fill import fill, host_stream
 from stridescope.engine.tensor import Tensor, fresh
@@ -173,7 +173,7 @@ define(
 
 
 def _zeros(grad: Tensor) -> Tensor:
-    return grad.new_zeros(grad._array.shape)  # type: ignore[no-any-return]
+    return zeros_like.call(grad)  # type: ignore[no-any-return]
 
 
 def _in_place(schema: str, doc: str, node: str, run: Callable[..., Tensor]) -> Any:

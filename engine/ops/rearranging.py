@@ -65,6 +65,8 @@ def _roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Tensor:
         )  # fmt: skip
     wrapped = [wrap_dim(d, self._array.ndim, False) for d in dims]
     array = resolved(self)
+    if not array.size:
+        return _owned(array, self, dense_strides_like(array.shape, self.strides))
     return _owned(np.roll(array, tuple(shifts), tuple(wrapped)) if array.ndim else array, self)
 
 
@@ -83,17 +85,16 @@ def _rot90(self: Tensor, k: int, dims: Sequence[int]) -> Tensor:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
-    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
+    a, b = (wrap_dim(d, ndim) for d in dims)
+    if a == b:
         raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    for name, dim in zip(("dim0", "dim1"), dims, strict=True):
-        if not -ndim <= dim < ndim:
-            raise RuntimeError(f"Rotation {name} out of range, {name} = {dim}")
-    a, b = (d % ndim for d in dims)
     array, strides = resolved(self), dense_strides_like(self._array.shape, self.strides)
     swapped = list(range(ndim))
     swapped[a], swapped[b] = b, a
-    if k % 4 in (0, 2):
-        return _owned(np.flip(array, (a, b)) if k % 4 else array, self, strides)
+    if k % 4 == 0:
+        return _owned(array, self)
+    if k % 4 == 2:
+        return _owned(np.flip(array, (a, b)), self, strides)
     flipped = np.flip(array, b if k % 4 == 1 else a)
     return _owned(flipped.transpose(swapped), self, [strides[d] for d in swapped])
 

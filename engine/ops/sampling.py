@@ -13,14 +13,14 @@ from stridescope.engine.dtype import default_float, int64, scalar_name
 from stridescope.engine.kernels import draws
 from stridescope.engine.layout import broadcast_shapes, dense_strides_like
 from stridescope.engine.ops import random_fill
-from stridescope.engine.ops.creation import OPTIONS, checked, made
+from stridescope.engine.ops.creation import OPTIONS, checked, made, zeros_like
 from stridescope.engine.ops.random_fill import fill, host_stream
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
 
 
 def _zeros(grad: Tensor) -> Tensor:
-    return grad.new_zeros(grad._array.shape)  # type: ignore[no-any-return]
+    return zeros_like.call(grad)  # type: ignore[no-any-return]
 
 
 def _blank(like: Tensor) -> Tensor:

@@ -83,9 +83,7 @@ def _index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
         raise IndexError("index out of range in self")
     if not array.ndim:
         if places.size != 1:
-            raise IndexError(
-                "index_select(): Source should have the same number of elements as index for 0-dim tensors"
-            )
+            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {places.size} value(s)")
         return fresh(array.copy(), self.dtype, self.device)
     return fresh(canonical(np.ascontiguousarray(np.take(array, places, along))), self.dtype, self.device)
 

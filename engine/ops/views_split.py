@@ -57,7 +57,9 @@ def _split_with_sizes(layout: Layout, split_sizes: Sequence[int], dim: int) -> l
 
 
 def _unbind(layout: Layout, dim: int) -> list[Layout]:
-    dim = wrap_dim(dim, len(layout.sizes), False)
+    dim = wrap_dim(dim, len(layout.sizes))
+    if not layout.sizes:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     sizes, strides = without(layout.sizes, dim), without(layout.strides, dim)
     return [Layout(sizes, strides, layout.offset + i * layout.strides[dim]) for i in range(layout.sizes[dim])]
 
