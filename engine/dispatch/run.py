@@ -81,6 +81,14 @@ def operand_array(operand: Any, kind: dtype) -> Any:
         return np.asarray(operand).astype(kind.np)[()]
 
 
+def precise_operand(operand: Any, kind: dtype) -> Any:
+    """An operand of a half-precision op: numbers and 0-d tensors of another dtype are not rounded to half first."""
+    if isinstance(operand, Tensor) and (operand._array.ndim or operand.dtype is kind):
+        return operand_array(operand, kind)
+    value = resolved(operand)[()] if isinstance(operand, Tensor) else operand
+    return np.float32(value) if not isinstance(value, (complex, np.complexfloating)) else operand_array(operand, kind)
+
+
 def resolved(tensor: Tensor) -> Array:
     """The tensor's values, with the conjugate and negative bits carried out."""
     array = tensor._array
@@ -185,7 +193,10 @@ class Pointwise:
         count = self.count
         operands, rest = (args, ()) if count is None else (args[:count], args[count:])
         kind = common(operands, self.to_float)
-        arrays = [operand_array(o, kind) for o in operands]
+        if self.through and kind.itemsize == 2 and kind.is_floating_point:
+            arrays = [precise_operand(o, kind) for o in operands]
+        else:
+            arrays = [operand_array(o, kind) for o in operands]
         where = one_device(operands)
         sources = [o._array for o in operands if isinstance(o, Tensor)]
         array = self.compute(arrays, kind, rest, sources)

@@ -186,13 +186,3 @@ def kth(values: Sequence[float], k: int) -> int:
     order = list(range(len(values)))
     quick_select(order, k, _larger(values))
     return order[k]
-
-
-def middle(values: Sequence[float], skip_nan: bool) -> int:
-    """The position that ``median`` or ``nanmedian`` chooses."""
-    nan = [position for position, value in enumerate(values) if value != value]
-    if nan and not skip_nan:
-        return nan[0]
-    order, k = list(range(len(values))), max(len(values) - len(nan) - 1, 0) // 2
-    nth_element(order, k, _smaller(values))
-    return order[k]

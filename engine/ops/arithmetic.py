@@ -166,7 +166,7 @@ rsub = define(
 mul = define(
     "mul.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="Multiplies element by element.",
-    run=pointwise(np.multiply),
+    run=pointwise(np.multiply, through=True),
     grads={
         "self": lambda grad, other, self_scalar_type: real_if(self_scalar_type, grad * conj(other)),
         "other": lambda grad, self, other_scalar_type: real_if(other_scalar_type, grad * conj(self)),
@@ -178,7 +178,7 @@ mul = define(
 mul_scalar = define(
     "mul.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="Multiplies by a number.",
-    run=pointwise(np.multiply),
+    run=pointwise(np.multiply, through=True),
     node="MulBackward1",
     grads={"self": lambda grad, other, self_scalar_type: real_if(self_scalar_type, grad * conj(other))},
     samples=[((3, 4), 2.0)],

@@ -32,9 +32,16 @@ def _running(accumulate: Callable[..., Any]) -> Callable[..., Tensor]:
         dim = wrap_dim(dim, array.ndim)
         if not array.ndim:
             return _like(array.copy(), kind, self)
-        return _like(accumulate(widened(array, kind), axis=dim), kind, self)
+        return _like(accumulate(_doubled(array), axis=dim), kind, self)
 
     return run
+
+
+def _doubled(array: Array) -> Array:
+    """The dtype that PyTorch's CPU kernels accumulate in: double precision for all floating ones."""
+    if array.dtype.kind in "iub":
+        return array
+    return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
 def _into_running(run: Callable[..., Tensor]) -> Callable[..., Tensor]:

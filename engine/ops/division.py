@@ -54,7 +54,7 @@ def _fmod(a: Any, b: Any) -> Any:
     return np.fmod(a, b)
 
 
-_true_run = pointwise(np.true_divide, to_float=True, through=False)
+_true_run = pointwise(np.true_divide, to_float=True, through=True)
 _MODES = {
     "floor": elementwise(_floor, "div_floor_cpu", "if"),
     "trunc": elementwise(_trunc, "div_trunc_cpu", "if"),

@@ -55,11 +55,23 @@ def _c2c_run(self: Tensor, dim: Sequence[int], normalization: int, forward: bool
     return _placed(scaled, self.dtype, self, _by_stride(self, dim))
 
 
+def _mirrored(half: Any, sizes: Sequence[int], dims: Sequence[int]) -> Any:
+    """The full spectrum of real numbers: the missing half are the conjugates at the opposite frequencies."""
+    last = dims[-1]
+    size, have = sizes[last], half.shape[last]
+    rest = np.take(half, np.arange(size - have, 0, -1), last)
+    for dim in dims[:-1]:
+        rest = np.take(rest, -np.arange(sizes[dim]) % sizes[dim], dim)
+    return np.concatenate([half, np.conj(rest)], last)
+
+
 def _r2c_run(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Tensor:
     from scipy import fft
 
     array, kind = resolved(self), self.dtype.to_complex()
-    result = (fft.rfftn if onesided else fft.fftn)(array, axes=tuple(dim))
+    result = fft.rfftn(array, axes=tuple(dim))
+    if not onesided:
+        result = _mirrored(result, array.shape, dim)
     scaled = result * _scale(normalization, _count(array.shape, dim))
     return _placed(scaled, kind, self, [*_by_stride(self, dim[:-1]), dim[-1]])
 

@@ -12,6 +12,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, one_device, resolved
 from stridescope.engine.dtype import INTEGER, dtype, int64, scalar_name
+from stridescope.engine.kernels.cascade import LANES, ROWS, cascade_sum
 from stridescope.engine.layout import wrap_dim, wrap_dims
 from stridescope.engine.ops.arithmetic import conj, real_if
 from stridescope.engine.storage import Array
@@ -22,7 +23,6 @@ _sum: Any = np.add.reduce
 _product: Any = np.multiply.reduce
 _any: Any = np.logical_or.reduce
 _all: Any = np.logical_and.reduce
-BLOCK = 128  # longer runs are added up as a tree, so that rounding errors do not pile up
 
 
 def axes(dims: Sequence[int] | int | None, ndim: int) -> tuple[int, ...]:
@@ -64,27 +64,11 @@ def count_of(sizes: Sequence[int], dims: Sequence[int] | int | None) -> int:
     return math.prod(sizes[d] for d in axes(dims, len(sizes))) if sizes else 1
 
 
-def added(array: Array, over: tuple[int, ...], keepdims: bool = False) -> Array:
-    """The sum over some dims with errors that grow only with the logarithm of the count.
-
-    NumPy adds pairwise along the innermost dim only; other long dims are halved here until they are short.
-    """
-    if array.dtype.kind in "fc" and over and array.ndim > 1:
-        inner = min(range(array.ndim), key=lambda d: abs(array.strides[d]) if array.shape[d] > 1 else 1 << 62)
-        longest = max(over, key=lambda d: array.shape[d])
-        if inner not in over and array.shape[longest] > BLOCK:
-            return _halved(array, over, longest, keepdims)
-    return np.asarray(_sum(array, over, keepdims=keepdims))
-
-
-def _halved(array: Array, over: tuple[int, ...], dim: int, keepdims: bool) -> Array:
-    size = array.shape[dim]
-    if size <= BLOCK:
+def added(array: Array, over: tuple[int, ...], keepdims: bool = False, kind: dtype | None = None) -> Array:
+    """The sum over some dims, to the bit as PyTorch's kernel adds; ``kind`` is the dtype before widening."""
+    if array.dtype.kind not in "fc" or array.size < ROWS or not over:
         return np.asarray(_sum(array, over, keepdims=keepdims))
-    first = (slice(None),) * dim
-    half = size // 2
-    low = _halved(array[(*first, slice(None, half))], over, dim, keepdims)
-    return np.asarray(low + _halved(array[(*first, slice(half, None))], over, dim, keepdims))
+    return cascade_sum(array, over, keepdims, LANES[array.itemsize if kind is None else kind.itemsize])
 
 
 def widened(array: Array, kind: dtype) -> Array:
@@ -98,7 +82,7 @@ def summed(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtyp
     array = resolved(tensor) if tensor.dtype is target else cast(resolved(tensor), target)
     if array.dtype == np.bool_:
         return wrapped(_any(array, axes(dims, array.ndim), keepdims=keepdim), target, tensor)
-    return wrapped(added(widened(array, target), axes(dims, array.ndim), keepdim), target, tensor)
+    return wrapped(added(widened(array, target), axes(dims, array.ndim), keepdim, target), target, tensor)
 
 
 sum_all = define(
@@ -127,7 +111,7 @@ def _nansum(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dty
     array = widened(cast(resolved(tensor), target), target)
     if array.dtype.kind == "f":
         array = np.where(np.isnan(array), array.dtype.type(0), array)
-    return wrapped(added(array, axes(dims, array.ndim), keepdim), target, tensor)
+    return wrapped(added(array, axes(dims, array.ndim), keepdim, target), target, tensor)
 
 
 nansum = define(
@@ -154,7 +138,7 @@ def _mean(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype
     array = widened(cast(resolved(tensor), target), target)
     over = axes(dims, array.ndim)
     count = math.prod(array.shape[d] for d in over)
-    total = added(array, over, keepdim)
+    total = added(array, over, keepdim, target)
     return wrapped(np.divide(total, total.dtype.type(count)), target, tensor)
 
 

@@ -12,7 +12,7 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import FLOAT, dtype
 from stridescope.engine.layout import dense_strides_like, wrap_dim
-from stridescope.engine.ops.reduce import added, widened
+from stridescope.engine.ops.reduce import widened
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
 
@@ -22,7 +22,7 @@ def softmax_of(array: Array, dim: int) -> Array:
     if not array.ndim:
         return np.exp(array - array)
     shifted = np.exp(array - np.max(array, axis=dim, keepdims=True)) if array.size else array
-    return shifted / added(shifted, (dim,), True)
+    return shifted / shifted.sum(dim, keepdims=True)  # type: ignore[no-any-return]
 
 
 def log_softmax_of(array: Array, dim: int) -> Array:
@@ -30,7 +30,7 @@ def log_softmax_of(array: Array, dim: int) -> Array:
     if not array.ndim:
         return array - array
     shifted = array - np.max(array, axis=dim, keepdims=True) if array.size else array
-    return shifted - np.log(added(np.exp(shifted), (dim,), True))
+    return shifted - np.log(np.exp(shifted).sum(dim, keepdims=True))  # type: ignore[no-any-return]
 
 
 def _kernel(name: str, compute: Callable[[Array, int], Array]) -> Callable[..., Tensor]:

@@ -207,7 +207,7 @@ def _median_dim(name: str, skip_nan: bool) -> Callable[..., Any]:
         _check_median(self)
         if not array.ndim:
             return _single(self)
-        where = _with_ties(array, _middle(array, dim, skip_nan), dim, lambda row: [selection.middle(row, skip_nan)])
+        where = _middle(array, dim, skip_nan)
         return _picked(self, array, where, dim, keepdim)
 
     return run

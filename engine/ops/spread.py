@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import INTEGER
-from stridescope.engine.ops.reduce import added, axes, count_of, restored, unreduced, wrapped
+from stridescope.engine.ops.reduce import axes, count_of, restored, unreduced, wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.warn import internal, warn
@@ -27,12 +27,12 @@ def _moments(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool) 
         who = name if name.endswith("_mean") else "std and var"
         raise RuntimeError(f"{who} only support floating point and complex dtypes")
     array = resolved(self)
-    wide = array.astype(np.complex128 if self.dtype.is_complex else np.float64)
+    wide: Any = array.astype(np.complex128 if self.dtype.is_complex else np.float64)
     over = axes(dim, array.ndim)
     count = count_of(array.shape, over)
-    mean = added(wide, over, True) / count
+    mean = wide.sum(over, keepdims=True) / count
     offset = wide - mean
-    total = added((offset * offset.conj()).real, over, keepdim)
+    total = (offset * offset.conj()).real.sum(over, keepdims=keepdim)
     freedom = count - (1 if correction is None else correction)
     if freedom <= 0:
         warn(internal(FREEDOM.format(name), "aten/src/ATen/native/ReduceOps.cpp:1861"))
