@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
-from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import kernel
+from stridescope.engine.dispatch.op import define, node_name
+from stridescope.engine.dispatch.run import into, kernel
 from stridescope.engine.layout import wrap_dim
-from stridescope.engine.ops.lookup import concatenated, op_call
+from stridescope.engine.ops.lookup import concatenated, op_call, where
 from stridescope.engine.tensor import Tensor
 
 NAMESPACE = "torch._C._nn"
@@ -36,9 +36,11 @@ def _activation(
     node: str | None = None,
     inplace: bool = True,
     namespace: str = NAMESPACE,
+    by_result: Callable[..., Any] | None = None,
 ) -> None:
+    """Declare an activation; where its in-place form has another gradient, ``by_result`` is that."""
     name = schema.split("(")[0]
-    define(
+    op = define(
         f"{schema} -> Tensor",
         doc=doc,
         run=elementwise(function, label or f"{name}_cpu", takes, count=1),
@@ -47,8 +49,18 @@ def _activation(
         samples=samples or (((3, 4),),),
         method=False,
         namespace=namespace,
-        inplace=inplace,
+        inplace=inplace and by_result is None,
     )
+    if by_result is not None:
+        define(
+            schema.replace(name, f"{name}_", 1).replace("Tensor self", "Tensor(a!) self", 1) + " -> Tensor(a!)",
+            doc=f"{doc} Written in place.",
+            run=into(op.run),  # type: ignore[arg-type]
+            grads={"self": by_result},
+            node=node_name(name).replace("Backward0", "Backward1"),
+            method=False,
+            namespace=namespace,
+        )
 
 
 def _sigmoid(a: Any) -> Any:
@@ -65,8 +77,9 @@ _activation(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01)",
     "The element itself where positive, else a small share of it.",
     _leaky,
-    lambda grad, self, negative_slope: (self > 0).where(grad, grad * negative_slope),
+    lambda grad, self, negative_slope: where(self > 0, grad, grad * negative_slope),
     ((3, 4), 0.1),
+    by_result=lambda grad, result, negative_slope: where(result > 0, grad, grad * negative_slope),
 )
 
 
@@ -78,7 +91,7 @@ def _elu(a: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 def _elu_grad(grad: Tensor, self: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
     low = grad * (input_scale * alpha * scale) * (self * input_scale).exp()
-    return (self > 0).where(grad * scale, low)  # type: ignore[no-any-return]
+    return where(self > 0, grad * scale, low)  # type: ignore[no-any-return]
 
 
 _activation(
@@ -87,6 +100,9 @@ _activation(
     _elu,
     _elu_grad,
     ((3, 4), 1.5),
+    by_result=lambda grad, result, alpha, scale, input_scale: where(
+        result > 0, grad * scale, grad * input_scale * (result + alpha * scale)
+    ),
 )
 
 
@@ -150,7 +166,7 @@ _activation(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)",
     "The smooth form of relu; linear above the threshold.",
     _softplus,
-    lambda grad, self, beta, threshold: (self * beta > threshold).where(grad, grad * (self * beta).sigmoid()),
+    lambda grad, self, beta, threshold: where(self * beta > threshold, grad, grad * (self * beta).sigmoid()),
     inplace=False,
 )
 _activation(
@@ -175,7 +191,7 @@ _activation(
 
 
 def _hardswish_grad(grad: Tensor, self: Tensor) -> Tensor:
-    inside = (self < 3).where(grad * (self / 3 + 0.5), grad)
+    inside = where(self < 3, grad * (self / 3 + 0.5), grad)
     return inside.masked_fill(self < -3, 0)  # type: ignore[no-any-return]
 
 
@@ -187,6 +203,7 @@ _activation(
     ((3, 4), 0.1, 20.0),
     takes="if",
     namespace="torch",
+    by_result=lambda grad, self, threshold: grad * (self > threshold),
 )
 
 
@@ -297,8 +314,8 @@ prelu_kernel = define(
     doc="The element where positive, else its share by a learned weight.",
     run=elementwise(lambda a, w: np.where(a > 0, a, w * a), "prelu_cpu", FLOATS),
     grads={
-        "self": lambda grad, self, weight: (self > 0).where(grad, grad * weight),
-        "weight": lambda grad, self: (self > 0).where(grad.new_zeros(()), grad * self),
+        "self": lambda grad, self, weight: where(self > 0, grad, grad * weight),
+        "weight": lambda grad, self: where(self > 0, grad.new_zeros(()), grad * self),
     },
     samples=[((3, 4), (1, 4))],
     method=False,
@@ -323,7 +340,7 @@ def _celu(a: Any, alpha: Any) -> Any:
 
 
 def _celu_grad(grad: Tensor, self: Tensor, alpha: Any) -> Tensor:
-    return (self > 0).where(grad, grad * (self / alpha).exp())  # type: ignore[no-any-return]
+    return where(self > 0, grad, grad * (self / alpha).exp())  # type: ignore[no-any-return]
 
 
 _celu_kernel = elementwise(_celu, "elu_cpu", FLOATS, count=1)
@@ -342,7 +359,14 @@ define(
     grads={"self": _celu_grad},
     samples=[((3, 4), 1.5)],
     method=False,
-    inplace=True,
+)
+define(
+    "celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)",
+    doc="celu, written in place.",
+    run=into(_run_celu),
+    grads={"self": lambda grad, result, alpha: where(result > 0, grad, grad * (result + alpha) / alpha)},
+    node="CeluBackward1",
+    method=False,
 )
 for _mark, _alias in (("", ""), ("_", "(a!)")):
     define(

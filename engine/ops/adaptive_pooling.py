@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import INTEGER, int64
+from stridescope.engine.dtype import FLOAT, int64
 from stridescope.engine.kernels import pooling as kernels
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.pooling import PLACES, batched, unbatched, wrapped
@@ -44,7 +44,7 @@ def _average_core(dims: int) -> Any:
 
     def run(self: Tensor, output_size: Ints) -> Tensor:
         _check_shape(self, dims, name, "")
-        if self.dtype.category <= INTEGER:
+        if self.dtype.category != FLOAT:
             raise not_implemented(f"{name}_cpu" if dims == 3 else name, self.dtype)
         array = resolved(self)
         return fresh(
@@ -88,7 +88,7 @@ def _average(self: Tensor, output_size: Ints, dims: int) -> Any:
         raise RuntimeError(
             f"{name}: elements of output_size must be greater than or equal to 0 but received {{{sizes}}}"
         )
-    if all(n == 1 for n in output_size) and self.dim() in (dims + 1, dims + 2) and self.dtype.category > INTEGER:
+    if all(n == 1 for n in output_size) and self.dim() in (dims + 1, dims + 2) and self.dtype.category == FLOAT:
         out = self.mean(tuple(range(-1, -dims - 1, -1)), True)
         return out
     return CORES[dims].call(self, output_size)
@@ -105,7 +105,7 @@ def _max_core(dims: int) -> Any:
             shape = [*self.shape[:-dims], *output_size]
             low = next(n for n in output_size if n < 0)
             raise RuntimeError(f"Trying to create tensor with negative dimension {low}: {shape}")
-        if self.dtype.category <= INTEGER:
+        if self.dtype.category != FLOAT:
             raise not_implemented(f"{name}_cpu" if dims == 3 else name, self.dtype)
         values, places = kernels.adaptive_max(batched(resolved(self), dims), output_size)
         indices = fresh(formatted(unbatched(places, self), self), int64, self.device)

@@ -13,8 +13,10 @@ from stridescope.engine.kernels import convolution as kernels
 from stridescope.engine.kernels.convolution import Geometry
 from stridescope.engine.layout import channels_last_strides, suggests_channels_last
 from stridescope.engine.ops.conv_checks import check_batch, check_kinds, check_shapes, expanded, transposed_sizes
+from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
+from stridescope.engine.warn import warn_once
 
 Ints = Sequence[int]
 
@@ -48,6 +50,8 @@ def _run(
     groups: int,
 ) -> Tensor:
     dims = weight.dim() - 2
+    if dims < 1:
+        raise RuntimeError("weight should have at least three dimensions")
     output_padding = expanded("output_padding", output_padding, dims)
     how = _geometry(dims, stride, padding, dilation, groups)
     check_shapes(input, weight, bias, how, transposed, output_padding)
@@ -173,7 +177,7 @@ convolution = define(
 
 
 def _parts(tensor: Tensor) -> tuple[Any, Any]:
-    pair = tensor.resolve_conj().view_as_real()
+    pair = op_call("view_as_real")(tensor.resolve_conj())
     return pair.select(-1, 0), pair.select(-1, 1)
 
 
@@ -192,9 +196,6 @@ def convolved(input: Tensor, weight: Tensor, bias: Tensor | None, *how: Any) -> 
 
 def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, dilation: Ints, groups: int) -> Any:
     """Padding so that the result is as large as the input; an odd amount is padded at the end first."""
-    from stridescope.engine.ops.lookup import op_call
-    from stridescope.engine.warn import warn_once
-
     dims = weight.dim() - 2
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")

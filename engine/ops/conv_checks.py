@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stridescope.engine.kernels.convolution import Geometry
+from stridescope.engine.ops.matmul import c_name
 from stridescope.engine.tensor import Tensor
 
 Ints = Sequence[int]
@@ -38,11 +39,9 @@ def check_kinds(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     """Input, weight and bias must have one dtype and device."""
     for name, other in (("weight", weight), ("bias", bias)):
         if other is not None and (other.dtype is not input.dtype or other.device != input.device):
-            raise RuntimeError(
-                f"Input type ({input.type()}) and {name} type ({other.type()}) should be the same"
-                if other.device == input.device
-                else f"Input type ({input.type()}) and {name} type ({other.type()}) should be the same"
-            )
+            same = other.device == input.device
+            named = [c_name(t) if same else t.type() for t in (input, other)]
+            raise RuntimeError(f"Input type ({named[0]}) and {name} type ({named[1]}) should be the same")
 
 
 def check_shapes(

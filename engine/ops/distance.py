@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.modes import no_grad
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, scalar_name
@@ -16,7 +17,7 @@ from stridescope.engine.tensor import Tensor, dense, fresh
 
 def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:
     kind = op_call("add.Tensor")(x1.new_zeros(()), x2.new_zeros(())).dtype if x1.dtype is not x2.dtype else x1.dtype
-    if kind.category < FLOAT:
+    if kind.category != FLOAT:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {scalar_name(kind)}")
     first, second = op_call("broadcast_tensors")([x1.to(kind), x2.to(kind)])
     a = first / _length(first, dim, eps)
@@ -26,9 +27,7 @@ def _cosine(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Any:
 
 def _length(tensor: Tensor, dim: int, eps: float) -> Any:
     """The norm that is never below eps; autograd sees only the norm."""
-    size = op_call("linalg_vector_norm")(tensor, 2, (dim,), True)
-    from stridescope.engine.autograd.modes import no_grad
-
+    size = op_call("linalg_vector_norm")(tensor, 2, (dim,), True).clone()
     with no_grad():
         size.clamp_min_(eps)
     return size

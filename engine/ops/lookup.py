@@ -19,3 +19,8 @@ def op_call(qualified: str) -> Callable[..., Any]:
 def concatenated(tensors: Sequence[Tensor], dim: int) -> Tensor:
     """``torch.cat``."""
     return op_call("cat")(list(tensors), dim)  # type: ignore[no-any-return]
+
+
+def where(condition: Tensor, chosen: Tensor, other: Tensor) -> Tensor:
+    """``torch.where``."""
+    return op_call("where.self")(condition, chosen, other)  # type: ignore[no-any-return]

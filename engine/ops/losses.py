@@ -12,7 +12,8 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.ops.lookup import op_call
+from stridescope.engine.dtype import scalar_name
+from stridescope.engine.ops.lookup import op_call, where
 from stridescope.engine.ops.reduce import mean_all, sum_all
 from stridescope.engine.tensor import Tensor
 
@@ -92,7 +93,7 @@ def _smooth_l1(a: Any, b: Any, beta: float) -> Any:
 
 def _smooth_l1_slope(difference: Tensor, beta: float) -> Any:
     flat = difference.sign()
-    return (difference.abs() < beta).where(difference / beta, flat) if beta else flat
+    return where(difference.abs() < beta, difference / beta, flat) if beta else flat
 
 
 smooth_l1_kernel = _paired(_smooth_l1, "smooth_l1_cpu", 1)
@@ -130,7 +131,7 @@ def _huber(a: Any, b: Any, delta: float) -> Any:
 
 
 def _huber_slope(difference: Tensor, delta: float) -> Any:
-    return (difference.abs() < delta).where(difference, difference.sign() * delta)
+    return where(difference.abs() < delta, difference, difference.sign() * delta)
 
 
 huber_kernel = _paired(_huber, "huber_cpu", 1)
@@ -195,8 +196,6 @@ _times = elementwise(np.multiply, "mul_cpu", "f")
 
 def _run_bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
     if self.dtype is not target.dtype:
-        from stridescope.engine.dtype import scalar_name
-
         raise RuntimeError(f"Found dtype {scalar_name(target.dtype)} but expected {scalar_name(self.dtype)}")
     loss = _bce_kernel(self, target)
     return reduced_quietly(loss if weight is None else _times(loss, weight), reduction)
@@ -277,6 +276,10 @@ define(
 
 
 def _kl_div(self: Tensor, target: Tensor, reduction: int, *, log_target: bool) -> Any:
+    if self.dtype.is_complex or target.dtype.is_complex:
+        raise RuntimeError("kl_div: Complex inputs not supported.")
+    if not (self.dtype.is_floating_point and target.dtype.is_floating_point):
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         return reduced(target.exp() * (target - self), reduction)
     return reduced(op_call("xlogy.Tensor")(target, target) - target * self, reduction)

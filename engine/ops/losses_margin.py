@@ -9,14 +9,10 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.ops.lookup import op_call
+from stridescope.engine.ops.lookup import op_call, where
 from stridescope.engine.ops.losses import MEAN, NAMESPACE, reduced, reduced_quietly
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
-
-
-def _where(condition: Tensor, chosen: Any, other: Any) -> Any:
-    return op_call("where.self")(condition, chosen, other)
 
 
 def _margin_ranking(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: int) -> Any:
@@ -39,7 +35,7 @@ define(
 def _hinge(self: Tensor, target: Tensor, margin: float, reduction: int) -> Any:
     zeros = op_call("zeros_like")(self)
     far = (margin - self).clamp_min(0)
-    return reduced(_where(target != 1, far, zeros) + _where(target != -1, self, zeros), reduction)
+    return reduced(where(target != 1, far, zeros) + where(target != -1, self, zeros), reduction)
 
 
 define(
@@ -66,7 +62,7 @@ def _cosine(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduc
     cosine = product / (first * second).sqrt_()
     zeros = op_call("zeros_like")(cosine)
     like, unlike = 1 - cosine, (cosine - margin).clamp_min_(0)
-    return reduced(_where(target == 1, like, zeros) + _where(target == -1, unlike, zeros), reduction)
+    return reduced(where(target == 1, like, zeros) + where(target == -1, unlike, zeros), reduction)
 
 
 define(

@@ -11,7 +11,7 @@ from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import BOOL, INTEGER, int64
 from stridescope.engine.kernels import pooling as kernels
 from stridescope.engine.ops.conv import formatted
-from stridescope.engine.ops.pooling_checks import check_1d, check_dims, check_max_1d, check_windows, windows_of
+from stridescope.engine.ops.pooling_checks import check_1d, check_input, check_max_1d, windows_of
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
 
@@ -81,8 +81,7 @@ def _max_run(dims: int) -> Callable[..., tuple[Tensor, Tensor]]:
         self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
     ) -> tuple[Tensor, Tensor]:
         how = windows_of(name, dims, kernel_size, stride, padding, dilation, ceil_mode)
-        check_dims(self, dims, name)
-        check_windows(self, how, name)
+        check_input(self, how, name)
         if self.dtype.category == BOOL or self.dtype.is_complex:
             raise not_implemented(name, self.dtype)
         values, places = kernels.max_pool(batched(resolved(self), dims), how)
@@ -176,8 +175,7 @@ def _average_of(dims: int, name: str) -> Callable[..., Tensor]:
         how = windows_of(name, dims, kernel_size, stride, padding, (1,), ceil_mode)
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
-        check_dims(self, dims, name)
-        check_windows(self, how, name)
+        check_input(self, how, name)
         if self.dtype.category == BOOL or self.dtype.is_complex:
             raise not_implemented(f"{name}_out_frame" if dims == 3 else name, self.dtype)
         array = kernels.average(batched(resolved(self), dims), how, count_include_pad, divisor_override)

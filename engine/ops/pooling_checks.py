@@ -35,26 +35,33 @@ def windows_of(
     return Windows(size, step, pad, _listed(name, "dilation", dilation, dims, False), ceil_mode)
 
 
-def check_dims(input: Tensor, dims: int, name: str) -> None:
-    """Raise for inputs without the right number of dims, or with empty ones beside the batch."""
+def check_input(input: Tensor, how: Windows, name: str) -> None:
+    """Raise for inputs and windows that do not go together, in PyTorch's order."""
+    dims = len(how.kernel)
+    _check_count(input, dims, name)
+    _check_steps(how)
+    _check_sizes(how)
+    _check_empty(input, dims, name)
+    _check_output(input, how, name)
+
+
+def _check_count(input: Tensor, dims: int, name: str) -> None:
+    count = input._array.ndim
+    if name == "avg_pool2d":
+        if count < 3:
+            low = max(count, 1)
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-low}, {low - 1}], but got -3)")
+    elif count not in (dims + 1, dims + 2):
+        raise RuntimeError(f"non-empty {dims + 1}D or {dims + 2}D (batch mode) tensor expected for input")
+
+
+def _check_empty(input: Tensor, dims: int, name: str) -> None:
     shape = list(input.shape)
-    if dims == 2:
-        if name.startswith("avg"):
-            if len(shape) < 3:
-                raise IndexError(
-                    f"Dimension out of range (expected to be in range of [{-max(len(shape), 1)}, "
-                    f"{max(len(shape), 1) - 1}], but got -3)"
-                )
-        elif len(shape) not in (3, 4):
-            raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
-        if len(shape) not in (3, 4) or 0 in shape[-3:]:
-            raise RuntimeError(
-                f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}"
-            )
-        return
-    if len(shape) not in (4, 5):
-        raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
-    if 0 in shape[-4:]:
+    if dims == 2 and (len(shape) not in (3, 4) or 0 in shape[-3:]):
+        raise RuntimeError(
+            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{shape}"
+        )
+    if dims == 3 and 0 in shape[-4:]:
         where = "max_pool3d_with_indices_out_cpu_template()" if name.startswith("max") else f"{name}()"
         raise RuntimeError(
             f"{where}: Expected input's non-batch dimensions to have positive length, but input has a shape of {shape} "
@@ -62,26 +69,26 @@ def check_dims(input: Tensor, dims: int, name: str) -> None:
         )
 
 
-def check_windows(input: Tensor, how: Windows, name: str) -> None:
-    """Raise RuntimeError for windows that no input could have, or that do not fit this one."""
-    dims = len(how.kernel)
-    if any(s == 0 for s in how.stride):
-        raise RuntimeError("stride should not be zero")
-    if any(p < 0 for p in how.padding):
-        raise RuntimeError(f"pad must be non-negative, but got pad: {next(p for p in how.padding if p < 0)}")
-    if any(d <= 0 for d in how.dilation):
-        named = " ".join(f"dilation{c}: {d}" for c, d in zip("THW"[-dims:], how.dilation, strict=True))
-        raise RuntimeError(f"dilation should be greater than zero, but got {named}")
-    if any(k <= 0 for k in how.kernel):
-        named = " ".join(f"k{c}: {k}" for c, k in zip("THW"[-dims:], how.kernel, strict=True))
-        raise RuntimeError(f"kernel size should be greater than zero, but got {named}")
-    for pad, kernel, dilation in zip(how.padding, how.kernel, how.dilation, strict=True):
+def _check_steps(how: Windows) -> None:
+    parts = zip(how.stride, how.padding, how.kernel, how.dilation, strict=True)
+    for stride, pad, kernel, dilation in parts:
+        if stride == 0:
+            raise RuntimeError("stride should not be zero")
+        if pad < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {pad}")
         if pad > ((kernel - 1) * dilation + 1) // 2:
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={pad}, kernel_size={kernel} and "
                 f"dilation={dilation}"
             )
-    _check_output(input, how, name)
+
+
+def _check_sizes(how: Windows) -> None:
+    letters = "THW"[-len(how.kernel) :]
+    for word, short, values in (("kernel size", "k", how.kernel), ("dilation", "dilation", how.dilation)):
+        if any(v <= 0 for v in values):
+            named = " ".join(f"{short}{c}: {v}" for c, v in zip(letters, values, strict=True))
+            raise RuntimeError(f"{word} should be greater than zero, but got {named}")
 
 
 def _check_output(input: Tensor, how: Windows, name: str) -> None:

@@ -143,7 +143,7 @@ define(
 
 def _broadcast(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     shape = broadcast_shapes(*(x._array.shape for x in tensors))
-    return tuple(expand_.call(x, shape) for x in tensors)
+    return tuple(x if x._array.shape == shape else expand_.call(x, shape) for x in tensors)
 
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
