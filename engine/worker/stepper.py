@@ -13,6 +13,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -63,6 +64,7 @@ class Stepper:
         self._goal: Goal | None = None
         self._pausing = False
         self._held = False
+        self._resuming = False  # a command that lets the script go on is on its way to it
         self._stopped = threading.Event()
         self._level = 0  # how many ops and nodes the script is inside of, counted from where the gate was put in
         self._count = 0  # the step of the last event, while a goal asks for one
@@ -85,6 +87,7 @@ class Stepper:
     def ask(self, command: Any) -> None:
         """Hand a command to the script's thread, where it is served while the script waits."""
         if self._stopped.is_set():
+            self._resuming = self._resuming or not isinstance(command, (protocol.Evaluate, protocol.Complete))
             self._commands.put(command)
         else:
             self._reply(Failed(f"{type(command).__name__} needs a script that waits; this one is running"))
@@ -112,7 +115,7 @@ class Stepper:
 
     def pause(self) -> None:
         """Stop at the next event; when none comes, wherever Python is; when that cannot be, say so."""
-        if self._stopped.is_set():
+        if self._stands():
             self.console.interrupt()
             return
         self._pausing = True
@@ -127,11 +130,21 @@ class Stepper:
         _nudge()
 
     def _insist(self) -> None:
-        if self._stopped.wait(PATIENCE):
+        if self._comes_to_stand(PATIENCE):
             return
         _nudge()
-        if not self._stopped.wait(BUSY_AFTER) and self._pausing:
+        if not self._comes_to_stand(BUSY_AFTER) and self._pausing:
             self._reply(Busy())
+
+    def _stands(self) -> bool:
+        """Say whether the script waits and is to go on waiting."""
+        return self._stopped.is_set() and not self._resuming
+
+    def _comes_to_stand(self, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while not self._stands() and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, 0.01))
+        return self._stands()
 
     def _nudged(self, *_: object) -> None:
         if self._held and not self._stopped.is_set():
@@ -232,6 +245,7 @@ class Stepper:
             while not self._serve(self._commands.get(), standing):
                 pass
             self._stopped.clear()
+            self._resuming = False
             self._choose()
             self._reply(Running(os.getpid()))
 
@@ -260,6 +274,7 @@ class Stepper:
         try:
             point = Armed(breakpoint, self.state)
         except BreakpointError as error:
+            self._resuming = False
             self._reply(Failed(str(error)))
             return False
         point.once = True

@@ -19,7 +19,6 @@ from stridescope.engine.worker.protocol import (
     Failed,
     Pause,
     Run,
-    Running,
     RunTo,
     SetBreakpoints,
     Step,
@@ -45,6 +44,9 @@ second = outer(1)
 print(first, second)
 """
 
+ENDLESS = sorted((pathlib.Path(__file__).parents[2] / "scripts" / "endless").glob("*.py"))
+ENDLESS_LOOP = next(path for path in ENDLESS if path.stem == "pure")
+named = pytest.mark.parametrize("path", ENDLESS, ids=lambda path: path.stem)
 Writer = Callable[..., pathlib.Path]
 Starter = Callable[..., Any]
 
@@ -168,27 +170,15 @@ def test_a_run_goes_on_from_a_step_of_the_last_one(calls: Any, script: Writer, w
     assert again.events() == before
 
 
-ENDLESS = {
-    "pure": "n = 0\nwhile True:\n    n += 1\n",
-    "one_line": "while True: pass\n",
-    "sleep": "import time\ntime.sleep(1000)\n",
-    "library": "import re, time\ntime.sleep(0.2)\nre.match(r'(a+)+$', 'a' * 60 + 'b')\n",
-    "numpy": "import numpy\nwhile True:\n    numpy.sort(numpy.random.rand(1000000))\n",
-    "builtin": "import itertools\nfor _ in itertools.count(): list(map(abs, range(1000)))\n",
-    "swallowing": "while True:\n    try:\n        while True: pass\n    except BaseException:\n        pass\n",
-    "thread": "import threading\ndef spin():\n    while True: pass\nthreading.Thread(target=spin).start()\n",
-}
-
-
 def settled(work: Any) -> None:
     """Wait until the script is well inside its loop, which no event tells."""
     work.until(LineReached)
     time.sleep(0.3)
 
 
-@pytest.mark.parametrize("name", ENDLESS)
-def test_stop_ends_an_endless_script_within_half_a_second(name: str, script: Writer, work: Starter) -> None:
-    started = work(script(ENDLESS[name]), break_on_start=False)
+@named
+def test_stop_ends_an_endless_script_within_half_a_second(path: pathlib.Path, work: Starter) -> None:
+    started = work(path, break_on_start=False)
     settled(started)
     asked = time.monotonic()
     started.send(Stop())
@@ -199,30 +189,18 @@ def test_stop_ends_an_endless_script_within_half_a_second(name: str, script: Wri
     assert started.events(LineReached)
 
 
-@pytest.mark.parametrize("name", ["pure", "one_line", "sleep", "builtin", "swallowing", "numpy"])
-def test_pause_stops_an_endless_script(name: str, script: Writer, work: Starter) -> None:
-    started = work(script(ENDLESS[name]), break_on_start=False)
+@named
+def test_pause_is_answered_within_half_a_second_and_again(path: pathlib.Path, work: Starter) -> None:
+    started = work(path, break_on_start=False)
     settled(started)
-    asked = time.monotonic()
-    started.send(Pause())
-    assert started.wait(Stopped, timeout=5).reason == "pause"
-    assert time.monotonic() - asked < 1.0
-    started.send(Run())
-    started.wait(Running)
-    started.send(Pause())
-    assert started.wait(Stopped, timeout=5).reason == "pause"
-
-
-@pytest.mark.parametrize("name", ["library", "numpy"])
-def test_a_pause_is_answered_even_from_a_call_that_cannot_be_interrupted(
-    name: str, script: Writer, work: Starter
-) -> None:
-    started = work(script(ENDLESS[name]), break_on_start=False)
-    settled(started)
-    asked = time.monotonic()
-    started.send(Pause())
-    started.wait((Busy, Stopped))
-    assert time.monotonic() - asked < 1.0
+    uninterruptible = path.stem == "library"  # then the answer is that it cannot stop yet
+    for _ in range(1 if uninterruptible else 2):
+        asked = time.monotonic()
+        started.send(Pause())
+        answer = started.wait(Busy if uninterruptible else Stopped, timeout=5)
+        assert time.monotonic() - asked < 1.0  # the promise is 0.5 s, on a machine that does nothing else
+        started.send(Run())
+    assert isinstance(answer, Busy) or answer.reason == "pause"
 
 
 def test_a_stopped_recording_says_so(calls: Any) -> None:
@@ -234,7 +212,7 @@ def test_a_stopped_recording_says_so(calls: Any) -> None:
 
 
 def test_a_killed_worker_leaves_what_it_recorded(script: Writer, work: Starter) -> None:
-    started = work(script(ENDLESS["pure"]), break_on_start=False)
+    started = work(ENDLESS_LOOP, break_on_start=False)
     settled(started)
     before = len(started.events())
     started.client.kill()
@@ -243,7 +221,7 @@ def test_a_killed_worker_leaves_what_it_recorded(script: Writer, work: Starter) 
 
 
 def test_the_worker_ends_with_its_window(script: Writer, work: Starter) -> None:
-    started = work(script(ENDLESS["pure"]), break_on_start=False)
+    started = work(ENDLESS_LOOP, break_on_start=False)
     settled(started)
     started.client._connection.close()
     assert started.client.process.wait(5) == 143

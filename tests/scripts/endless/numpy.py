@@ -1,0 +1,6 @@
+"""Sorts for ever inside NumPy."""
+
+import numpy
+
+while True:
+    numpy.sort(numpy.random.rand(1000000))

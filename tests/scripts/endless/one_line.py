@@ -1,0 +1,3 @@
+"""Does nothing for ever, in one line."""
+
+while True: pass

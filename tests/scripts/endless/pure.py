@@ -1,0 +1,5 @@
+"""Counts for ever."""
+
+n = 0
+while True:
+    n += 1

@@ -1,0 +1,5 @@
+"""Sleeps for a quarter of an hour."""
+
+import time
+
+time.sleep(1000)
