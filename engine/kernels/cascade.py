@@ -120,10 +120,15 @@ def _reduce(view: Array, marks: list[bool], lanes: int) -> Array:
     outer, inner = marks[:-2], marks[-2:]
     if inner == [True]:
         result = _inner(view[None], lanes)[0]
+    elif inner == [True, True]:  # two reduced dims with a gap in memory between them
+        result = _inner(view, lanes)
+        result = _one_by_one(result, result.ndim - 1)
     elif inner[-1]:
         result = _inner(view, lanes)
-    else:
+    elif inner[0]:
         result = _columns(view, lanes)
+    else:
+        result = view
     for position in range(len(outer) - 1, -1, -1):
         if outer[position]:
             result = _one_by_one(result, position)

@@ -172,7 +172,7 @@ def _matrix_transpose(self: Tensor) -> Tensor:
     ndim = self._array.ndim
     if ndim == 0:
         _identity_once("mT", 4373, "This function is the identity in these cases.")
-        return self.permute(())  # type: ignore[no-any-return]
+        return self
     if ndim < 2:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got {ndim}-D tensor."

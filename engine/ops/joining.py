@@ -65,7 +65,7 @@ def _cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
     kind, arrays = _in_common(tensors)
     arrays = [a for t, a in zip(tensors, arrays, strict=True) if not _skipped(t)]
     if not parts:
-        return fresh(np.empty((0,), kind.np), kind, device)
+        return fresh(canonical(np.empty((0,), kind.np)), kind, device)
     joined = np.ascontiguousarray(np.concatenate(arrays, dim))
     last = all(suggests_channels_last(t._array.shape, t.strides) for t in parts)
     strides = channels_last_strides(joined.shape) if last else contiguous_strides(joined.shape)

@@ -57,6 +57,8 @@ _flip_dim("flipud", 1, 0)
 def _roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Tensor:
     if not shifts:
         raise RuntimeError("`shifts` required")
+    if not self._array.size:
+        return _owned(self._array, self, dense_strides_like(self._array.shape, self.strides))
     if len(dims) == 0 and len(shifts) == 1:
         return _owned(np.roll(resolved(self), shifts[0]), self)
     if len(shifts) != len(dims):
@@ -65,8 +67,6 @@ def _roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Tensor:
         )  # fmt: skip
     wrapped = [wrap_dim(d, self._array.ndim, False) for d in dims]
     array = resolved(self)
-    if not array.size:
-        return _owned(array, self, dense_strides_like(array.shape, self.strides))
     return _owned(np.roll(array, tuple(shifts), tuple(wrapped)) if array.ndim else array, self)
 
 

@@ -79,6 +79,8 @@ def _index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     places = index._array.reshape(-1)
     array = resolved(self)
     size = array.shape[along] if array.ndim else 1
+    if array.ndim > 1 and places.size and not size:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
     if places.size and (places.min() < 0 or places.max() >= size):
         raise IndexError("index out of range in self")
     if not array.ndim:
