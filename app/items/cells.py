@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, QSizeF
 from PySide6.QtGui import QColor, QImage
 
 from stridescope.app.items.sketch import Sketch
@@ -13,6 +13,7 @@ from stridescope.app.theme import Theme
 from stridescope.app.values import element_text
 
 SMALLEST_WORD = 7.5  # pixels: smaller numbers cannot be read
+LEAST_PICTURE = 26.0  # pixels: a picture of cells is no narrower and no lower
 CELLS_FROM = 5  # pixels: smaller cells are pixels of one picture
 
 
@@ -31,28 +32,63 @@ class CellMatrix:
         return rows, columns
 
 
-def cell_rect(origin: QPointF, pitch: float, row: int, column: int, *, gap: float = 3) -> QRectF:
-    """Return where a cell lies."""
-    side = pitch - gap if pitch > 12 else pitch - min(gap, pitch * 0.12)
-    return QRectF(origin.x() + column * pitch, origin.y() + row * pitch, side, side)
+@dataclasses.dataclass(frozen=True)
+class Raster:
+    """Where the cells of a matrix lie: ``across`` and ``down`` are pixels from one to the next.
+
+    Cells are squares, save where squares could not be seen: then they are pixels of a picture that keeps a least size.
+    """
+
+    origin: QPointF
+    rows: int
+    columns: int
+    across: float
+    down: float
+
+    @classmethod
+    def fitted(cls, origin: QPointF, shape: tuple[int, int], room: QSizeF, largest: float) -> Raster:
+        """Return the largest raster that fits into ``room``."""
+        rows, columns = max(shape[0], 1), max(shape[1], 1)
+        side = min(largest, room.width() / columns, room.height() / rows)
+        if side >= CELLS_FROM:
+            return cls(origin, *shape, side, side)
+        across = min(room.width(), max(side * columns, LEAST_PICTURE)) / columns
+        down = min(room.height(), max(side * rows, LEAST_PICTURE)) / rows
+        return cls(origin, *shape, across, down)
+
+    @property
+    def area(self) -> QRectF:
+        """All cells."""
+        return QRectF(self.origin.x(), self.origin.y(), self.columns * self.across, self.rows * self.down)
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether cells are pixels."""
+        return min(self.across, self.down) < CELLS_FROM
+
+    def rect(self, row: int, column: int) -> QRectF:
+        """Return where a cell lies, a little gap left out."""
+        gaps = (3.0 if pitch > 12 else pitch * 0.12 for pitch in (self.across, self.down))
+        width, height = (pitch - gap for pitch, gap in zip((self.across, self.down), gaps, strict=True))
+        return QRectF(self.origin.x() + column * self.across, self.origin.y() + row * self.down, width, height)
+
+    def cell(self, point: QPointF) -> tuple[int, int]:
+        """Return the row and column under ``point``, the nearest ones beyond the edges."""
+        row = int((point.y() - self.origin.y()) / self.down)
+        column = int((point.x() - self.origin.x()) / self.across)
+        return min(max(row, 0), self.rows - 1), min(max(column, 0), self.columns - 1)
 
 
-def draw_cells(
-    sketch: Sketch, origin: QPointF, pitch: float, cells: CellMatrix, clip: QRectF, shape: tuple[int, int]
-) -> None:
-    """Draw the cells that lie in ``clip``; ``cells`` may be a sample of the ``shape`` that is drawn as one picture."""
-    if pitch < CELLS_FROM or cells.shape != shape:
-        rows, columns = shape
-        image = cell_image(cells, sketch.theme)
-        sketch.painter.drawImage(QRectF(origin.x(), origin.y(), columns * pitch, rows * pitch), image)
+def draw_cells(sketch: Sketch, raster: Raster, cells: CellMatrix, clip: QRectF) -> None:
+    """Draw the cells that lie in ``clip``; as a picture, ``cells`` may be a sample of those of the raster."""
+    if raster.is_picture or cells.shape != (raster.rows, raster.columns):
+        sketch.painter.drawImage(raster.area, cell_image(cells, sketch.theme))
         return
-    font_size = word_size(cells.values, pitch - 7)
-    for row in _visible(cells.shape[0], origin.y(), pitch, clip.top(), clip.bottom()):
-        for column in _visible(cells.shape[1], origin.x(), pitch, clip.left(), clip.right()):
+    font_size = word_size(cells.values, raster.across - 7)
+    for row in _visible(raster.rows, raster.origin.y(), raster.down, clip.top(), clip.bottom()):
+        for column in _visible(raster.columns, raster.origin.x(), raster.across, clip.left(), clip.right()):
             value = cells.values[row, column] if font_size and cells.values is not None else None
-            draw_cell(
-                sketch, cell_rect(origin, pitch, row, column), value, bool(cells.lit[row, column]), cells.hue, font_size
-            )
+            draw_cell(sketch, raster.rect(row, column), value, bool(cells.lit[row, column]), cells.hue, font_size)
 
 
 def draw_cell(sketch: Sketch, rect: QRectF, value: object, lit: bool, hue: QColor, font_size: float = 13) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QWheelEvent
 
 from stridescope.app import theme as themes
 from stridescope.app.items.canvas import ARROWS, Canvas
-from stridescope.app.items.cells import CELLS_FROM, CellMatrix, cell_rect, draw_cells
+from stridescope.app.items.cells import CELLS_FROM, CellMatrix, Raster, draw_cells
 from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.items.strip import Axis, Elements, draw_arc, draw_lane, draw_strip
 from stridescope.app.moment import Moment
@@ -77,56 +77,48 @@ class StoragePanel(Canvas):
         """Draw the grids side by side and return where they end and where the selected cell lies."""
         x, bottom, marked = MARGIN + 10, GRID_TOP, None
         for grid in shown.grids:
-            pitch = self._pitch(grid)
-            sketch.text(x, GRID_TOP - 22, f"{grid.title}  {grid.facts}", bold=True, room=self.width() - x - 12)
-            self._draw_grid(sketch, grid, QPointF(x, GRID_TOP), pitch)
-            rows, columns = grid.shape
-            bottom = max(bottom, GRID_TOP + rows * pitch)
+            raster = self._raster(grid, x)
+            words = f"{grid.title}  {grid.facts}"
+            sketch.text(x, GRID_TOP - 22, words, bold=True, room=self.width() - x - 12)
+            self._draw_grid(sketch, grid, raster)
+            bottom = max(bottom, raster.area.bottom())
             if grid.cell is not None:
-                marked = self._mark_cell(sketch, grid, QPointF(x, GRID_TOP), pitch)
-            title_width = text_width(f"{grid.title}  {grid.facts}", bold=True)
-            x += max(columns * pitch + 26, title_width + 26 if grid is not shown.grids[-1] else 0)
-            x += 44 if grid is not shown.grids[-1] else 0
+                marked = self._mark_cell(sketch, grid, raster)
+            last = grid is shown.grids[-1]
+            x += raster.area.width() + 26 if last else max(raster.area.width(), text_width(words, bold=True)) + 70
         if shown.address:
             bottom = self._draw_address(sketch, shown.address, x, bottom)
         return bottom, marked
 
-    def _pitch(self, grid: Grid) -> float:
-        rows, columns = grid.shape
-        room = (self.width() - 2 * MARGIN - 220) / len(self.picture.grids if self.picture else (0,))
-        return float(min(CELL, GRID_HEIGHT / max(rows, 1), max(room, 80) / max(columns, 1)))
+    def _raster(self, grid: Grid, x: float) -> Raster:
+        share = (self.width() - 2 * MARGIN - 220) / len(self.picture.grids if self.picture else (0,))
+        return Raster.fitted(QPointF(x, GRID_TOP), grid.shape, QSizeF(max(share, 80.0), GRID_HEIGHT), CELL)
 
-    def _draw_grid(self, sketch: Sketch, grid: Grid, origin: QPointF, pitch: float) -> None:
+    def _draw_grid(self, sketch: Sketch, grid: Grid, raster: Raster) -> None:
         assert self.picture is not None
         values = self.picture.strip.values if grid.storage == self.picture.strip.storage else None
         inside = values is not None and 0 <= int(grid.elements.max(initial=0)) < len(values)
-        rows, columns = grid.shape
-        cells = CellMatrix(
-            values[grid.elements] if values is not None and inside else None, grid.lit, sketch.theme.hue(grid.storage)
-        )
-        draw_cells(sketch, origin, pitch, cells, QRectF(self.rect()), grid.shape)
-        area = QRectF(origin.x(), origin.y(), columns * pitch, rows * pitch)
+        known = values[grid.elements] if values is not None and inside else None
+        cells = CellMatrix(known, grid.lit, sketch.theme.hue(grid.storage))
+        draw_cells(sketch, raster, cells, QRectF(self.rect()))
         own = grid.tensor == self.selection.tensor
         tip = tr("click a cell to see its bytes")
-        self.spot(area, lambda point: self._cell_target(grid, origin, pitch, point), tip, preview=own)
+        self.spot(raster.area, lambda point: self._cell_target(grid, *raster.cell(point)), tip, preview=own)
 
-    def _cell_target(self, grid: Grid, origin: QPointF, pitch: float, point: QPointF) -> Selection:
-        rows, columns = grid.shape
-        row = min(rows - 1, int((point.y() - origin.y()) / pitch))
-        column = min(columns - 1, int((point.x() - origin.x()) / pitch))
+    def _cell_target(self, grid: Grid, row: int, column: int) -> Selection:
         if grid.tensor == self.selection.tensor:
             return Selection(tensor=grid.tensor, cell=grid.index(row, column))
         # A cell of the base: stay with the selected view where it reads that element, else go to the base.
-        element = int(grid.elements[row // grid.step[0], column // grid.step[1]])
-        if grid.lit[row // grid.step[0], column // grid.step[1]]:
-            return Selection(tensor=self.selection.tensor, element=element)
+        sampled = (row // grid.step[0], column // grid.step[1])
+        if grid.lit[sampled]:
+            return Selection(tensor=self.selection.tensor, element=int(grid.elements[sampled]))
         return Selection(tensor=grid.tensor, cell=grid.index(row, column))
 
-    def _mark_cell(self, sketch: Sketch, grid: Grid, origin: QPointF, pitch: float) -> QRectF:
+    def _mark_cell(self, sketch: Sketch, grid: Grid, raster: Raster) -> QRectF:
         assert grid.cell is not None
-        rect = cell_rect(origin, pitch, *grid.cell)
-        grown = rect.adjusted(-2, -2, 2, 2) if pitch > 8 else rect.adjusted(-3, -3, 3, 3)
-        sketch.box(grown, None, "now", width=2.5)
+        rect = raster.rect(*grid.cell)
+        grow = 2.0 if min(raster.across, raster.down) > 8 else 3.0
+        sketch.box(rect.adjusted(-grow, -grow, grow, grow), None, "now", width=2.5)
         return rect
 
     def _draw_address(self, sketch: Sketch, address: Address, x: float, bottom: float) -> float:
