@@ -51,7 +51,9 @@ from stridescope.engine.ops.printing import (
 from stridescope.engine.ops.storage_objects import LEGACY, TypedStorage, UntypedStorage
 from stridescope.engine.ops.to_python import from_numpy
 from stridescope.engine.tensor import Size, Tensor
-from stridescope.engine.torch import _queries, _settings, autograd, serialization, storage, version
+from stridescope.engine.torch import _not_yet, _queries, _settings, autograd, serialization, storage, version
+from stridescope.engine.torch.amp import autocast
+from stridescope.engine.torch.amp import state as _autocast_state
 from stridescope.engine.torch.autograd import top_level
 from stridescope.engine.torch.numeric_limits import finfo, iinfo
 from stridescope.engine.torch.random import (
@@ -74,6 +76,7 @@ for _module in (norms, searching, indexed, products, linalg_lu, spectral):
 globals().update(_queries.FUNCTIONS)
 globals().update(_settings.FUNCTIONS)
 globals().update(top_level.FUNCTIONS)
+globals().update(_autocast_state.FUNCTIONS)
 globals().update(LEGACY)
 globals().update(old_types.CPU_TYPES)
 globals().update(BY_NAME)
@@ -86,14 +89,19 @@ for _kind in (dtype, device):
 
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
-    "amp", "backends", "cuda", "distributions", "fft", "func", "functional", "linalg", "masked", "nn", "optim",
-    "profiler", "random", "return_types", "special", "testing", "utils",
+    "amp", "backends", "compiler", "cuda", "distributed", "distributions", "fft", "func", "functional", "jit",
+    "linalg", "masked", "nn", "onnx", "optim", "profiler", "random", "return_types", "serialization", "special",
+    "testing", "utils",
 )  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("load", "save"):  # a checkpoint needs nn.Parameter, which not every script has loaded
+        return getattr(importlib.import_module(f"{__name__}.serialization"), name)
     if name in SUBMODULES and importlib.util.find_spec(f"{__name__}.{name}") is not None:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _not_yet.FUNCTIONS:
+        return _not_yet.refusing("torch", name)
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from stridescope.engine.devices.device import DeviceProperties
@@ -174,6 +175,12 @@ def is_current_stream_capturing() -> bool:
 globals().update(CUDA_TYPES)
 for _made in (device, device_of):
     _made.__module__ = "torch.cuda"
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":  # the older names of torch.amp, loaded when a script asks for them
+        return importlib.import_module(f"{__name__}.amp")
+    raise AttributeError(f"module 'torch.cuda' has no attribute '{name}'")
+
 
 __all__ = [
     "CUDAGraph",
