@@ -65,7 +65,7 @@ class Stepper:
         self._pausing = False
         self._held = False
         self._resuming = False  # a command that lets the script go on is on its way to it
-        self._stopped = threading.Event()
+        self._stopped, self._asked_to_pause = threading.Event(), threading.Event()
         self._level = 0  # how many ops and nodes the script is inside of, counted from where the gate was put in
         self._count = 0  # the step of the last event, while a goal asks for one
         self._last = 0  # the kind of the event where the script stands
@@ -76,6 +76,7 @@ class Stepper:
     def install(self) -> None:
         """Take the place before the recording; called in the main thread, when only our own threads run beside it."""
         self._raw = journal.emit or _nobody
+        threading.Thread(target=self._see_to_pauses, name="stridescope-pause", daemon=True).start()
         self._ours = frozenset(thread.ident or 0 for thread in threading.enumerate()) - {threading.get_ident()}
         journal.where = self._tracer.positions.where
         signal.signal(NUDGE, self._nudged)
@@ -120,7 +121,7 @@ class Stepper:
             return
         self._pausing = True
         self._choose()
-        threading.Thread(target=self._insist, name="stridescope-pause", daemon=True).start()
+        self._asked_to_pause.set()
 
     def hold(self) -> None:
         """Hold the script where it is, for good: its process is about to end."""
@@ -128,6 +129,12 @@ class Stepper:
         if journal.emit is not None:
             journal.emit = self._pass
         _nudge()
+
+    def _see_to_pauses(self) -> None:
+        """Insist on each pause, in a thread of its own: none can be started once the script's main thread is done."""
+        while self._asked_to_pause.wait():
+            self._asked_to_pause.clear()
+            self._insist()
 
     def _insist(self) -> None:
         if self._comes_to_stand(PATIENCE):
