@@ -32,6 +32,7 @@ WINDOW_LIBRARIES = {
     "libxcb-keysyms.so.1": "libxcb-keysyms1",
     "libxcb-shape.so.0": "libxcb-shape0",
 }
+TEST_SCREEN = {"Xvfb": "xvfb", "xdotool": "xdotool"}
 WAYLAND_LIBRARIES = {"libwayland-cursor.so.0": "libwayland-cursor0"}
 
 
@@ -93,9 +94,10 @@ def ensure_qt_libraries(window: bool) -> None:
 
 
 def ensure_test_screen() -> None:
-    """Have Xvfb for the test that drives a real window; where it can't be had, that test skips and says why."""
-    if shutil.which("Xvfb") is None and can_install():
+    """Have Xvfb and a hand on its keyboard for the test of a real window; without them it skips and says why."""
+    missing = [package for program, package in TEST_SCREEN.items() if shutil.which(program) is None]
+    if missing and can_install():
         try:
-            install_packages(["xvfb"])
+            install_packages(missing)
         except SetupError as error:
-            print(f"Going on without Xvfb. {error}", flush=True)
+            print(f"Going on without {' and '.join(missing)}. {error}", flush=True)

@@ -44,6 +44,9 @@ class Driver:
         self.folder = folder
         if XDOTOOL:
             self.tool("windowfocus", str(int(self.window.winId())))
+        else:  # no window manager gives the keyboard to a new window
+            self.window.activateWindow()
+            QTest.qWaitForWindowActive(self.window)
 
     def tool(self, *words: str) -> None:
         subprocess.run([str(XDOTOOL), *words], check=True, timeout=20)
