@@ -130,7 +130,9 @@ def _part(func: Function, part: str) -> Function:
     if not part:
         return func
     return lambda *args: tuple(
-        getattr(out, part) if out.dtype.is_complex else out for out in _as_tuple(func(*args)) if _tracked(out)
+        getattr(out, part) if out.dtype.is_complex else out
+        for out in _as_tuple(func(*args))
+        if out.dtype.is_complex or out.dtype.is_floating_point
     )
 
 
@@ -205,8 +207,8 @@ def _analytical(
     for a, b in zip(first, second, strict=True):
         if not np.allclose(a, b, rtol=0, atol=limits.nondet, equal_nan=True):
             raise GradcheckError(
-                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives "
-                "different values, although analytical gradient matches numerical gradient.The tolerance for "
+                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
+                "gives different values, although analytical gradient matches numerical gradient.The tolerance for "
                 f"nondeterminism was {limits.nondet}."
             )
     return first
@@ -232,7 +234,8 @@ def _backward_jacobian(output: Tensor, inputs: Sequence[Any], positions: list[in
 
 def _check_constant(func: Function, inputs: tuple[Any, ...], limits: Tolerances) -> None:
     for position, one in enumerate(inputs):
-        if _tracked(one) and any(np.any(np.abs(j) > limits.eps) for j in numerical_jacobian(func, inputs, position, limits.eps)):  # fmt: skip
+        slopes = numerical_jacobian(func, inputs, position, limits.eps) if _tracked(one) else []
+        if any(np.any(np.abs(slope) > limits.eps) for slope in slopes):
             raise GradcheckError("Numerical gradient for function expected to be zero")
 
 
