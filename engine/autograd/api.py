@@ -299,8 +299,8 @@ def _mismatch(position: int, given: Size, sizes: tuple[int, ...], batched: bool)
             "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch dimension. "
             "The sizes of the remaining dimensions are expected to match the shape of corresponding output, but a "
             f"mismatch was detected: grad_output[{position}] has a shape of {given} and output[{position}] has a shape "
-            f"of {Size(sizes)}. If you only want some tensors in `grad_output` to be considered batched, consider using "
-            "vmap."
+            f"of {Size(sizes)}. If you only want some tensors in `grad_output` to be considered batched, consider "
+            "using vmap."
         )
     return (
         f"Mismatch in shape: grad_output[{position}] has a shape of {given} and output[{position}] has a shape of "

@@ -61,9 +61,8 @@ def _start(task: Task, roots: Sequence[Edge], gradients: Sequence[Tensor | None]
         if node is not None:
             task.put(node, number, gradient)
     for node in dict.fromkeys(node for node, _ in roots):
-        if node is not None and not task.waiting.get(node):
-            if task.wants(node):
-                task.ready(node)
+        if node is not None and not task.waiting.get(node) and task.wants(node):
+            task.ready(node)
 
 
 def _finish(task: Task, outer: Task | None) -> None:

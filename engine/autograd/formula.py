@@ -63,7 +63,7 @@ class Keep(NamedTuple):
 
     name: str
     of_result: bool
-    index: int  # -1: all results
+    place: int  # -1: all results
     facet: Callable[[Any], Any] | None
 
 
@@ -209,17 +209,17 @@ class OpNode(Node):
     def save_arguments(self, args: Sequence[Any]) -> None:
         """Keep what the needed formulas ask of the arguments."""
         saved: dict[str, Any] = {}
-        for name, _, index, facet in self.plan.of_args:
-            value = args[index]
+        for name, _, place, facet in self.plan.of_args:
+            value = args[place]
             saved[name] = self._kept(name, value, False) if facet is None else facet(value)
         self.saved = saved
 
     def save_results(self, results: Sequence[Any]) -> None:
         """Keep what the formulas ask of the results, which have this node as their history by now."""
         saved = self.saved
-        for name, _, index, facet in self.plan.of_results:
-            value = results[index] if index >= 0 else list(results)
-            saved[name] = self._kept(name, value, True) if facet is None else facet(value)  # type: ignore[index]
+        for name, _, place, facet in self.plan.of_results:
+            value = results[place] if place >= 0 else list(results)
+            saved[name] = self._kept(name, value, True) if facet is None else facet(value)
 
     def _kept(self, name: str, value: Any, is_output: bool) -> Any:
         if isinstance(value, Tensor):
@@ -279,7 +279,7 @@ class OpNode(Node):
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("_saved_"):
-            return self._saved_attribute(attribute, attribute[len("_saved_") :])
+            return self._shown_value(attribute, attribute[len("_saved_") :])
         if attribute.startswith("_raw_saved_"):
             name = attribute[len("_raw_saved_") :]
             self._known(attribute, name)
@@ -291,7 +291,7 @@ class OpNode(Node):
         if name not in self.derivative.names:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute}'")
 
-    def _saved_attribute(self, attribute: str, name: str) -> Any:
+    def _shown_value(self, attribute: str, name: str) -> Any:
         self._known(attribute, name)
         value = self.value(name)
         if value.__class__ in NUMBERS and name in self.derivative.tensors:
@@ -302,7 +302,7 @@ class OpNode(Node):
         saved = self.saved
         fields = [f"_saved_{name}" for name in self.derivative.names]
         raw = [f"_raw_saved_{name}" for name, kept in saved.items() if _is_raw(kept)]
-        return sorted({*object.__dir__(self), *fields, *raw})
+        return sorted({*super().__dir__(), *fields, *raw})
 
 
 def _wrapped(number: Any) -> Tensor:

@@ -25,17 +25,17 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for ``backward``, which finds them in ``ctx.saved_tensors``."""
-        self.to_save = tensors
+        self.to_save: tuple[Any, ...] | None = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Keep tensors (or None) for ``jvp``."""
         for tensor in tensors:
             if not (isinstance(tensor, Tensor) or tensor is None):
                 raise AssertionError(
-                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on "
-                    "ctx."
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes "
+                    "on ctx."
                 )
-        self.saved_for_forward = tensors
+        self.saved_for_forward: tuple[Any, ...] | None = tensors
 
     def mark_dirty(self, *args: Any) -> None:
         """Say which inputs ``forward`` wrote in place; they must be among what it returns."""
@@ -44,8 +44,8 @@ class FunctionCtx:
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Deprecated: views are tracked without being told."""
         warnings.warn(
-            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that calls "
-            "to `set_()` are not tracked",
+            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
+            "calls to `set_()` are not tracked",
             FutureWarning,
             stacklevel=2,
         )
@@ -74,6 +74,9 @@ class BackwardCFunction(Node, FunctionCtx):
     _released = False
     _is_tensor: tuple[bool, ...] = ()
     _shapes: tuple[Any, ...] = ()
+
+    def __dir__(self) -> list[str]:
+        return object.__dir__(self)  # type: ignore[return-value]
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -161,8 +164,8 @@ def _user_backward(cls: type[Function]) -> Callable[..., Any]:
     if vjp is not Function.vjp:
         if backward is not Function.backward:
             raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement "
-                "one of them."
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only "
+                "implement one of them."
             )
         return vjp
     return backward
@@ -187,13 +190,14 @@ class Function(metaclass=FunctionMeta):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
             f"{self.__class__} should not be instantiated. Methods on autograd functions are all static, so you should "
-            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future version "
-            "of PyTorch.",
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version of PyTorch.",
             DeprecationWarning,
             stacklevel=2,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refused: functions are called by ``apply``."""
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd "
             "function with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html"

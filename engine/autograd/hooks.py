@@ -17,7 +17,7 @@ Numbered = tuple[int, dict[int, Callable[[Any], Any]]]
 def tensor_hooks(node: Node) -> Iterable[Numbered]:
     """The hooks of ``Tensor.register_hook``, by output; a leaf keeps its own."""
     if node.__class__ is AccumulateGrad:
-        own = node.variable._hooks  # type: ignore[attr-defined]
+        own = node.variable._hooks
         return ((0, own),) if own else ()
     return node._hooks.tensor if node._hooks is not None else ()
 
@@ -47,9 +47,14 @@ def _replaced(hook: Callable[[Any], Any], gradient: Tensor | None, node: Node) -
 def retain(tensor: Tensor, gradient: Tensor) -> None:
     """Keep a non-leaf's gradient in its ``.grad``, adding to what is there."""
     old = tensor._grad
-    tensor._grad = gradient.clone() if old is None else old + gradient
+    tensor._grad = _row_major_copy(gradient) if old is None else old + gradient
     if (emit := journal.emit) is not None:
         emit((GradSet.code, tensor_id(tensor), tensor_id(tensor._grad)))
+
+
+def _row_major_copy(gradient: Tensor) -> Tensor:
+    dense = gradient.contiguous()
+    return dense.clone() if dense is gradient else dense  # type: ignore[no-any-return]
 
 
 def run_pre_hooks(node: Node, gradients: Gradients) -> Gradients:

@@ -55,6 +55,7 @@ class ModeContext:
         return type(self)()
 
     def __call__(self, function: Any) -> Any:
+        """Decorate ``function``."""
         return decorated(self.clone, function)
 
 
@@ -149,6 +150,7 @@ class set_grad_enabled(ModeContext):  # noqa: N801
         grad_mode.enabled = mode
 
     def __call__(self, function: Any) -> Any:
+        """Decorate ``function``; the switch that making this context was is taken back."""
         grad_mode.enabled = self.prev
         return super().__call__(function)
 
@@ -172,6 +174,7 @@ class inference_mode(ModeContext):  # noqa: N801
     """Inside, nothing is tracked and new tensors are inference tensors, which autograd refuses for good."""
 
     def __new__(cls, mode: Any = True) -> Any:
+        """A context, or, used as ``@inference_mode``, the decorated function."""
         if isinstance(mode, bool):
             return object.__new__(cls)
         return cls()(mode)

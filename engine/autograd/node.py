@@ -59,6 +59,11 @@ class NodeHooks:
         self.post: OrderedDict[int, Callable[[Any, Any], Any]] = OrderedDict()
 
 
+# What PyTorch's nodes have, beside what they saved.
+SHOWN = (
+    "__call__", "_input_metadata", "_register_hook_dict", "_sequence_nr", "_set_sequence_nr", "metadata", "name", "next_functions",
+    "register_hook", "register_prehook", "requires_grad",
+)  # fmt: skip
 # Called with every new node: anomaly mode keeps the traceback, node_creation_hook tells the user. Mostly empty.
 on_creation: list[Callable[[Node], None]] = []
 
@@ -124,6 +129,13 @@ class Node:
     def _input_metadata(self) -> tuple[OutputMeta | None, ...]:
         return tuple(self._outputs)
 
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(object), *SHOWN})
+
+    def _register_hook_dict(self, tensor: Tensor) -> None:
+        """Call the hooks in ``tensor._backward_hooks`` with the gradient of that output."""
+        hooks_of(self).tensor.append((tensor._output_nr, tensor._hooks))
+
     def _sequence_nr(self) -> int:
         return self._sequence
 
@@ -162,7 +174,7 @@ def _announce(node: Node) -> None:
 
 
 def forward_name(node: Node) -> str:
-    """What messages call the op that made a node: ``Mul`` for ``MulBackward0``, ``Squeeze1`` for ``SqueezeBackward1``."""
+    """What messages call the op that made a node: ``Mul`` of ``MulBackward0``, ``Squeeze1`` of ``SqueezeBackward1``."""
     return re.sub(r"Backward(0$|(?=\d*$))", "", node.name())
 
 
@@ -192,6 +204,9 @@ class AccumulateGrad(Node):
         self._sequence = LAST
         self.variable = variable
 
+    def __dir__(self) -> list[str]:
+        return sorted([*super().__dir__(), "variable"])
+
 
 def meta_of(tensor: Tensor) -> OutputMeta:
     """What a gradient for this tensor must look like."""
@@ -200,11 +215,11 @@ def meta_of(tensor: Tensor) -> OutputMeta:
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
     """The leaf's AccumulateGrad node; the leaf holds it weakly, as PyTorch does."""
-    node = None if leaf._accumulator is None else leaf._accumulator()
+    node: AccumulateGrad | None = None if leaf._accumulator is None else leaf._accumulator()
     if node is None:
         node = AccumulateGrad(leaf)
         leaf._accumulator = weakref.ref(node)
-    return node  # type: ignore[no-any-return]
+    return node
 
 
 def set_history(node: Node, outputs: Sequence[Tensor]) -> None:

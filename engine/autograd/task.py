@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from stridescope.engine.autograd.accumulate import accumulate, summed
 from stridescope.engine.autograd.anomaly import check_nan, describe
+from stridescope.engine.autograd.function import BackwardCFunction
 from stridescope.engine.autograd.hooks import run_post_hooks, run_pre_hooks, run_tensor_hooks
 from stridescope.engine.autograd.modes import anomaly
 from stridescope.engine.autograd.node import AccumulateGrad, Edge, Gradients, Node, node_id
@@ -111,7 +112,7 @@ class Task:
                     running.node = node
                     self.step(node)
                 elif node.__class__ is AccumulateGrad:
-                    self._run_leaf(node, self.buffers.pop(node, [None]))  # type: ignore[arg-type]
+                    self._run_leaf(node, self.buffers.pop(node, [None]))
                 elif node._hooks is not None:
                     self.step(node)
                 else:
@@ -178,7 +179,7 @@ class Task:
         if (emit := journal.emit) is not None:
             emit((NodeBegan.code, node_id(node), tuple(0 if g is None else tensor_id(g) for g in gradients)))
         if node.__class__ is AccumulateGrad:
-            self._run_leaf(node, gradients)  # type: ignore[arg-type]
+            self._run_leaf(node, gradients)
             results: Gradients = ()
         else:
             results = self._run(node, gradients)
@@ -215,15 +216,23 @@ class Task:
     def _run(self, node: Node, gradients: list[Tensor | None]) -> Gradients:
         """Hooks, the node's formula, the check of its results, hooks."""
         hooks = node._hooks
-        if hooks is None:
-            given = tuple(gradients)
-            gradients.clear()
-            return validated(node, node._edges, node._run(given))
-        run_tensor_hooks(node, gradients)
-        given = run_pre_hooks(node, tuple(gradients)) if hooks.pre else tuple(gradients)
+        if hooks is not None:
+            run_tensor_hooks(node, gradients)
+        given = tuple(gradients)
         gradients.clear()
-        results = validated(node, node._edges, node._run(given))
-        return run_post_hooks(node, results, given) if hooks.post else results
+        if hooks is not None and hooks.pre:
+            given = run_pre_hooks(node, given)
+        results = validated(node, node._edges, self._wanted(node, node._run(given)))
+        if hooks is None or not hooks.post:
+            return results
+        return run_post_hooks(node, results, given)
+
+    def _wanted(self, node: Node, results: Gradients) -> Gradients:
+        """Without what leads nowhere in this pass; functions that users wrote give all they give."""
+        if self.needed is None or isinstance(node, BackwardCFunction):
+            return results
+        pairs = zip(node._edges, results, strict=False)
+        return tuple(g if n is None or self.wants(n) else None for (n, _), g in pairs)
 
     def _send(self, node: Node, left: list[Tensor | None]) -> None:
         """Deliver the gradients; they are taken from the end of ``left``, so that only their receivers hold them."""

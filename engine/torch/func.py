@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
 
 
-# ---- nested tuples, lists and dicts of tensors ------------------------------------------------------------------------
+# ---- nested tuples, lists and dicts of tensors -----------------------------------------------------------------------
 
 
 def flatten(tree: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
@@ -61,7 +61,7 @@ def tree_map(function: Callable[[Any], Any], tree: Any) -> Any:
     return unflatten([function(leaf) for leaf in leaves])
 
 
-# ---- reverse mode -----------------------------------------------------------------------------------------------------
+# ---- reverse mode ----------------------------------------------------------------------------------------------------
 
 
 def _points(trees: Sequence[Any]) -> tuple[list[Tensor], list[Any]]:
@@ -228,13 +228,13 @@ def _stack(tensors: list[Any], dim: int) -> Any:
     return FUNCTIONS["torch"]["stack"](tensors, dim)
 
 
-# ---- forward mode -----------------------------------------------------------------------------------------------------
+# ---- forward mode ----------------------------------------------------------------------------------------------------
 
 
 def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
     """``func``'s output and the product of its Jacobian with ``tangents``."""
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        raise RuntimeError(f"jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call "
+        raise RuntimeError(f"jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it must be valid to call "
                            f"f(*primals), got {type(primals).__name__}")  # fmt: skip
     with forward_ad.dual_level():
         leaves, unflatten = flatten(primals)
@@ -261,7 +261,7 @@ def hessian(func: Function, argnums: Argnums = 0) -> Function:
     return jacfwd(jacrev(func, argnums), argnums)
 
 
-# ---- vmap -------------------------------------------------------------------------------------------------------------
+# ---- vmap ------------------------------------------------------------------------------------------------------------
 
 
 def vmap(
@@ -314,7 +314,7 @@ def _joined(results: list[Any], out_dims: Any) -> Any:
     return unflatten([_stack(list(column), 0 if d is None else d) for column, d in zip(columns, dims, strict=True)])
 
 
-# ---- modules ------------------------------------------------------------------------------------------------------------
+# ---- modules ---------------------------------------------------------------------------------------------------------
 
 
 def functional_call(

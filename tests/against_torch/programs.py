@@ -247,7 +247,7 @@ def sliced(p: Program) -> Any:
     if not one.dim():
         return one.unsqueeze(0)
     start = p.random.randrange(one.shape[0])
-    return one[start :] if p.chance(0.5) else one[..., : one.shape[-1] : p.pick([1, 2])]
+    return one[start:] if p.chance(0.5) else one[..., : one.shape[-1] : p.pick([1, 2])]
 
 
 @step("view", 2)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from stridescope.engine.autograd import api
 from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.autograd.modes import ModeContext, enable_grad
-from stridescope.engine.dispatch.recorded import Interceptors
 from stridescope.engine.dispatch.op import Op
+from stridescope.engine.dispatch.recorded import Interceptors
 from stridescope.engine.events import journal
 from stridescope.engine.tensor import Tensor, alias
 

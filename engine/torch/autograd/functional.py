@@ -97,8 +97,8 @@ _DOUBLE = (
     "create_graph=True.",
 )
 _DOUBLE_TRICK = (
-    "The hessian of the user-provided function is independent of entry {i} in the grad_jacobian. This is not allowed in "
-    "strict mode as it prevents from using the double backward trick to replace forward mode AD.",
+    "The hessian of the user-provided function is independent of entry {i} in the grad_jacobian. This is not allowed "
+    "in strict mode as it prevents from using the double backward trick to replace forward mode AD.",
     _DOUBLE[1],
 )
 

@@ -130,9 +130,9 @@ def checkpoint_sequential(
     if use_reentrant is None:
         warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In "
-            "version 2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, "
-            "but if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs "
-            "for more details on the differences between the two variants."
+            "version 2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is "
+            "recommended, but if you need to preserve the current default behavior, you can pass use_reentrant=True. "
+            "Refer to docs for more details on the differences between the two variants."
         )
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
@@ -256,8 +256,8 @@ class _Frame:
         if key is None:
             raise CheckpointError(
                 "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you "
-                "are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an issue "
-                "with details on your use case."
+                "are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an "
+                "issue with details on your use case."
             )
         return self.found[number].pop(key)
 
@@ -284,9 +284,8 @@ class _Frame:
                 continue
             look = _look(self.found[number][holder.keys[number]])
             if look != self.looks[position]:
-                wrong.append(
-                    f"tensor at position {position}:\nsaved metadata: {self.looks[position]}\nrecomputed metadata: {look}"
-                )
+                was = self.looks[position]
+                wrong.append(f"tensor at position {position}:\nsaved metadata: {was}\nrecomputed metadata: {look}")
         if wrong:
             said = "\n".join(wrong)
             raise CheckpointError(

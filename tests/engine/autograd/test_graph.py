@@ -1,0 +1,147 @@
+"""Nodes, edges, saved tensors and their lifetime."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from stridescope.engine import torch
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Without the cycle collector: what is freed is freed by reference counts alone."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def leaf(*values: float) -> Any:
+    return torch.tensor(values, requires_grad=True)
+
+
+def test_edges_lead_to_leaves_and_carry_input_numbers() -> None:
+    x, y = leaf(1.0), leaf(2.0)
+    node = (x * y).grad_fn
+    assert node.name() == "MulBackward0"
+    (first, a), (second, b) = node.next_functions
+    assert first.variable is x and second.variable is y and (a, b) == (0, 0)
+    assert first.name() == "torch::autograd::AccumulateGrad"
+
+
+def test_outputs_of_one_node_have_numbers() -> None:
+    parts = leaf(1.0, 2.0).unbind()
+    assert parts[0].grad_fn is parts[1].grad_fn
+    assert [part.output_nr for part in parts] == [0, 1]
+
+
+def test_saved_tensors_have_pytorchs_names() -> None:
+    x = leaf(1.0, 2.0)
+    node = (x * 2).grad_fn
+    assert node._saved_self is None and node._saved_other.item() == 2
+    assert x.exp().grad_fn._saved_result.tolist() == x.exp().tolist()
+    assert [name for name in dir(x.pow(2).grad_fn) if "saved" in name] == [
+        "_raw_saved_self", "_saved_exponent", "_saved_self",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "freed"), [(lambda x: x * 2, True), (lambda x: x + 2, False), (lambda x: -x, False)])
+def test_second_backward_fails_only_where_something_was_freed(make: Any, freed: bool) -> None:
+    y = make(leaf(1.0))
+    y.backward()
+    if freed:
+        with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+            y.backward()
+    else:
+        y.backward()
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_a_graph_is_freed_without_the_collector() -> None:
+    x = leaf(1.0, 2.0)
+    x.register_hook(lambda grad: None)
+    x.register_post_accumulate_grad_hook(lambda tensor: None)
+    middle = x.sin()
+    middle.retain_grad()
+    view = middle[:1]
+    view.mul_(2)
+    alive = [weakref.ref(each) for each in (x, middle, middle.grad_fn, view.grad_fn)]
+    middle.sum().backward()
+    del x, middle, view
+    assert [reference() for reference in alive] == [None] * 4
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_a_custom_function_that_saves_its_output_is_freed() -> None:
+    class Exp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * ctx.saved_tensors[0]
+
+    y = Exp.apply(leaf(1.0))
+    node = weakref.ref(y.grad_fn)
+    del y
+    assert node() is None
+
+
+@pytest.mark.usefixtures("no_collector")
+def test_arguments_of_a_call_that_another_overload_refused_are_freed() -> None:
+    x = leaf(1.0, 2.0)
+    total = x.sum(0, True)
+    node = weakref.ref(total.grad_fn)
+    del total
+    assert node() is None
+
+
+def test_a_long_chain_is_built_walked_and_freed() -> None:
+    x = leaf(1.0)
+    y = x
+    for _ in range(100_000):
+        y = y + 1.0
+    deepest = weakref.ref(y.grad_fn.next_functions[0][0])
+    y.backward()
+    assert x.grad.tolist() == [1.0]
+    del y
+    assert deepest() is None
+
+
+def test_a_wide_graph_is_walked() -> None:
+    x = leaf(1.0)
+    total = torch.zeros(1)
+    for _ in range(20_000):
+        total = total + x
+    total.backward()
+    assert x.grad.tolist() == [20_000.0]
+
+
+def test_gradient_edges_stand_for_tensors() -> None:
+    x = leaf(2.0)
+    y = x * 3
+    edge = torch.autograd.graph.get_gradient_edge(y)
+    assert torch.autograd.grad((y * y).sum(), edge)[0].tolist() == [12.0]
+    with pytest.raises(RuntimeError, match="does not require gradients"):
+        torch.autograd.graph.get_gradient_edge(torch.ones(1))
+
+
+def test_metadata_stays_with_the_node() -> None:
+    y = leaf(1.0) * 2
+    y.grad_fn.metadata["note"] = 5
+    assert y.grad_fn.metadata == {"note": 5}
+
+
+def test_node_creation_hook_sees_every_node() -> None:
+    seen: list[str] = []
+    with torch.autograd.graph.node_creation_hook(lambda node: seen.append(node.name())):
+        (leaf(1.0) * 2).exp()
+    assert seen == ["MulBackward0", "ExpBackward0"]

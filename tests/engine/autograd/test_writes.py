@@ -1,0 +1,119 @@
+"""Writes in place: versions, refusals, rebased histories and views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from stridescope.engine import torch
+
+
+def leaf(*values: float) -> Any:
+    return torch.tensor(values, requires_grad=True)
+
+
+def test_views_and_detach_share_a_version_data_does_not() -> None:
+    x = torch.ones(4)
+    view, detached, data = x[:2], x.detach(), x.data
+    view.add_(1)
+    assert [t._version for t in (x, view, detached, data)] == [1, 1, 1, 0]
+
+
+def test_a_write_after_saving_is_found_in_backward() -> None:
+    y = leaf(1.0, 2.0).exp()
+    z = y * y
+    y.add_(1)
+    text = (
+        r"\[torch.FloatTensor \[2\]\], which is output 0 of AddBackward0?.*, is at version 1; expected version 0 instead"
+    )
+    with pytest.raises(RuntimeError, match=text.replace("AddBackward0?.*", "Add")):
+        z.sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("write", "text"),
+    [
+        (lambda x: x.add_(1), "a leaf Variable that requires grad is being used in an in-place operation."),
+        (lambda x: x[:1].add_(1), "a view of a leaf Variable that requires grad is being used in an in-place operation."),
+        (lambda x: (x * 1).unbind()[0].add_(1), "Output 0 of Unbind is a view and is being modified inplace. This view is"),
+    ],
+)
+def test_forbidden_writes(write: Any, text: str) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        write(leaf(1.0, 2.0))
+    assert str(caught.value).startswith(text)
+
+
+def test_a_write_to_a_view_rewrites_the_base_and_the_view() -> None:
+    x = leaf(1.0, 2.0, 3.0)
+    base = x * 1
+    view, other = base[:2], base[1:]
+    view.mul_(x[:2])
+    assert base.grad_fn.name() == "torch::autograd::CopySlices"
+    assert view.grad_fn.name() == other.grad_fn.name() == "AsStridedBackward0"
+    base.sum().backward()
+    assert x.grad.tolist() == [2.0, 4.0, 1.0]
+
+
+def test_a_buffer_becomes_tracked_with_its_views() -> None:
+    buffer = torch.zeros(3)
+    view = buffer[1:]
+    buffer[0] = leaf(5.0)[0]
+    assert buffer.requires_grad and view.requires_grad and not view.is_leaf
+    buffer.detach_()
+    assert not view[0].detach().requires_grad
+
+
+def test_views_made_in_no_grad_are_refused_later() -> None:
+    base = leaf(1.0, 2.0) * 1
+    with torch.no_grad():
+        view = base[:1]
+    assert view.requires_grad and view.grad_fn is None
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace"):
+        view.add_(1)
+
+
+def test_retain_grad_follows_the_tensor_hooks_stay() -> None:
+    y = leaf(1.0, 2.0) * 1
+    seen: list[str] = []
+    y.register_hook(lambda grad: seen.append("old"))
+    y.retain_grad()
+    y.mul_(3)
+    y.register_hook(lambda grad: seen.append("new"))
+    y.sum().backward()
+    assert y.grad.tolist() == [1.0, 1.0] and seen == ["new", "old"]
+
+
+def test_detach_in_place_refuses_views() -> None:
+    x = leaf(1.0, 2.0) * 2
+    with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+        x[:1].detach_()
+    assert not x.detach_().requires_grad and x.is_leaf
+
+
+def test_as_strided_shares_and_sums() -> None:
+    x = leaf(1.0, 2.0, 3.0)
+    x.as_strided((2, 2), (1, 1)).sum().backward()
+    assert x.grad.tolist() == [1.0, 2.0, 1.0]
+
+
+def test_saved_tensors_may_be_written_where_it_is_allowed() -> None:
+    x = leaf(1.0, 2.0)
+    with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        y = x.clone()
+        z = (y * y).sum()
+        y.mul_(0)
+        z.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+def test_inference_tensors() -> None:
+    with torch.inference_mode():
+        x = torch.ones(2)
+        assert x.is_inference() and not torch.is_grad_enabled()
+    with pytest.raises(RuntimeError, match="Inference tensors do not track version counter"):
+        _ = x._version
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        _ = leaf(1.0, 2.0) * x
+    assert (leaf(1.0, 2.0) + x).requires_grad
