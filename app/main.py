@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -83,19 +84,36 @@ def render(
     Raises ValueError for an unknown panel or step, OSError where the picture cannot be written, and RecordingError
     where the recording cannot be opened.
     """
+    with _off_screen():
+        application = make_application(theme, lang)
+        window = make_window()
+        try:
+            window.resize(*size)
+            window.show()
+            window.look_into(recording, step, panel)
+            application.processEvents()
+            picture = (window.workbench.panels[panel] if panel else window).grab()
+            if not picture.save(out):
+                raise OSError(f"the picture cannot be written to {out}")
+        finally:
+            window.close()
+
+
+@contextlib.contextmanager
+def _off_screen() -> Iterator[None]:
+    """Let Qt draw without a screen, and without its remark that nothing can be resized there."""
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    application = make_application(theme, lang)
-    window = make_window()
+    from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
+
+    def pass_on(_kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
+        if not text.startswith("This plugin does not support"):
+            print(text, file=sys.stderr)
+
+    before = qInstallMessageHandler(pass_on)
     try:
-        window.resize(*size)
-        window.show()
-        window.look_into(recording, step, panel)
-        application.processEvents()
-        picture = (window.workbench.panels[panel] if panel else window).grab()
-        if not picture.save(out):
-            raise OSError(f"the picture cannot be written to {out}")
+        yield
     finally:
-        window.close()
+        qInstallMessageHandler(before)
 
 
 def make_application(theme: str | None = None, lang: str | None = None) -> QApplication:
@@ -146,19 +164,19 @@ def _demo(options: argparse.Namespace) -> int:
     if not options.file:
         print("stridescope: --offscreen-demo needs a script", file=sys.stderr)
         return 2
-    os.environ["QT_QPA_PLATFORM"] = "offscreen"
-    application = make_application(options.theme or "dark", options.lang)
-    window = make_window()
     failures: list[str] = []
-    window.session.failed.connect(failures.append)
-    window.show()
-    if window.open(options.file, tuple(options.args), options.device):
-        _run_to_end(application, window)
-    window.refresh()
-    application.processEvents()
-    if not window.grab().save(options.offscreen_demo):
-        failures.append(f"the picture cannot be written to {options.offscreen_demo}")
-    window.close()
+    with _off_screen():
+        application = make_application(options.theme or "dark", options.lang)
+        window = make_window()
+        window.session.failed.connect(failures.append)
+        window.show()
+        if window.open(options.file, tuple(options.args), options.device):
+            _run_to_end(application, window)
+        window.refresh()
+        application.processEvents()
+        if not window.grab().save(options.offscreen_demo):
+            failures.append(f"the picture cannot be written to {options.offscreen_demo}")
+        window.close()
     for failure in failures:
         print(f"stridescope: {failure}", file=sys.stderr)
     return 1 if failures else 0
