@@ -51,6 +51,7 @@ from stridescope.engine.ops import (
     norm_groups,
     norm_layers,
     norms,
+    packing,
     padding,
     pairs,
     polynomials,
@@ -97,7 +98,7 @@ MODULES = (
     linalg_solve, linalg_triangular, linalg_eigen, linalg_least, linalg_norms, linalg_qr, special, polynomials,
     fourier, activations, linear, losses, losses_class, conv, pooling, segments, spectral,
     adaptive_pooling, norm_layers, norm_groups, padding, interpolate, shuffles, embedding, attention, grid, distance,
-    losses_margin, rrelu, rnn,
+    losses_margin, rrelu, rnn, packing,
 )  # fmt: skip
 aliases.declare()
 OPS: tuple[Op, ...] = tuple(DECLARED)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any as _Any
+
 from stridescope.engine.dispatch.parser import Function as _Function
 from stridescope.engine.ops import FUNCTIONS as _FUNCTIONS
 from stridescope.engine.torch.nn.functional import activation as _activation
@@ -30,3 +32,7 @@ for _part in (_activation, _loss, _margins, _pooling, _normalization, _sparse, _
             isinstance(_value, _Function) or getattr(_value, "__module__", "") == _part.__name__
         ):
             globals()[_name] = _value
+
+
+def __getattr__(name: str) -> _Any:
+    raise AttributeError(f"module 'torch.nn.functional' has no attribute '{name}'")

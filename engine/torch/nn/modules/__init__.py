@@ -4,18 +4,34 @@ from __future__ import annotations
 
 from stridescope.engine.torch.nn.modules import (
     activation,
+    attention,
+    batchnorm,
     container,
     conv,
+    distance,
     dropout,
     flatten,
+    fold,
+    instancenorm,
     linear,
     loss,
+    margins,
     module,
+    normalization,
+    padding,
+    pixelshuffle,
     pooling,
+    rnn,
+    sparse,
+    transformer,
+    upsampling,
 )
 from stridescope.engine.torch.nn.modules.module import Module
 
-PARTS = (module, linear, container, activation, conv, loss, pooling, dropout, flatten)
+PARTS = (
+    module, linear, container, activation, attention, conv, loss, margins, pooling, dropout, flatten, batchnorm,
+    instancenorm, normalization, sparse, padding, distance, fold, pixelshuffle, upsampling, rnn, transformer,
+)  # fmt: skip
 __all__ = []
 for _part in PARTS:
     for _name, _value in list(vars(_part).items()):

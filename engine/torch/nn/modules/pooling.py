@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.nn import functional as F
@@ -120,6 +120,129 @@ class AvgPool3d(_AvgPoolNd):
     """The average of each window of a volume."""
 
     function = F.avg_pool3d
+
+
+class _Adaptive(Applied):
+    """Pooling to a given size."""
+
+    passed, shown = ("output_size",), "output_size={output_size}"
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__(output_size=output_size)
+
+
+class _AdaptiveMax(Applied):
+    """Maximum pooling to a given size."""
+
+    passed, shown = ("output_size", "return_indices"), "output_size={output_size}"
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size=output_size, return_indices=return_indices)
+
+
+class AdaptiveAvgPool1d(_Adaptive):
+    """Averages of as many windows of a sequence as asked for."""
+
+    function = F.adaptive_avg_pool1d
+
+
+class AdaptiveAvgPool2d(_Adaptive):
+    """Averages of as many windows of an image as asked for."""
+
+    function = F.adaptive_avg_pool2d
+
+
+class AdaptiveAvgPool3d(_Adaptive):
+    """Averages of as many windows of a volume as asked for."""
+
+    function = F.adaptive_avg_pool3d
+
+
+class AdaptiveMaxPool1d(_AdaptiveMax):
+    """Maxima of as many windows of a sequence as asked for."""
+
+    function = F.adaptive_max_pool1d
+
+
+class AdaptiveMaxPool2d(_AdaptiveMax):
+    """Maxima of as many windows of an image as asked for."""
+
+    function = F.adaptive_max_pool2d
+
+
+class AdaptiveMaxPool3d(_AdaptiveMax):
+    """Maxima of as many windows of a volume as asked for."""
+
+    function = F.adaptive_max_pool3d
+
+
+class _LPPool(Applied):
+    """The power sum of each window."""
+
+    passed = ("norm_type", "kernel_size", "stride", "ceil_mode")
+    shown = "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}"
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+        super().__init__(norm_type=norm_type, kernel_size=kernel_size, stride=stride, ceil_mode=ceil_mode)
+
+    def forward(self, input: Tensor) -> Any:
+        """Call lp_pool."""
+        return type(self).function(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+
+class LPPool1d(_LPPool):
+    """The power sum of each window of a sequence."""
+
+    function = F.lp_pool1d
+
+
+class LPPool2d(_LPPool):
+    """The power sum of each window of an image."""
+
+    function = F.lp_pool2d
+
+
+class LPPool3d(_LPPool):
+    """The power sum of each window of a volume."""
+
+    function = F.lp_pool3d
+
+
+class _MaxUnpool(Applied):
+    """The elements put where the maxima stood."""
+
+    shown = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
+    dims: ClassVar[int]
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        step = kernel_size if stride is None else stride
+        super().__init__(
+            kernel_size=numbers(kernel_size, self.dims),
+            stride=numbers(step, self.dims),
+            padding=numbers(padding, self.dims),
+        )
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Any:
+        """Call max_unpool."""
+        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool1d(_MaxUnpool):
+    """The inverse of MaxPool1d."""
+
+    dims, function = 1, F.max_unpool1d
+
+
+class MaxUnpool2d(_MaxUnpool):
+    """The inverse of MaxPool2d."""
+
+    dims, function = 2, F.max_unpool2d
+
+
+class MaxUnpool3d(_MaxUnpool):
+    """The inverse of MaxPool3d."""
+
+    dims, function = 3, F.max_unpool3d
 
 
 named_as("pooling", globals())
