@@ -31,7 +31,10 @@ def normal(stream: Stream, count: int, dtype: Any, mean: float, std: float, dens
     if dense and count >= _DENSE:
         wide = np.float64 if dtype == np.float64 else np.float32
         return stream.normal_block(count, wide, mean, std, np.dtype(dtype).itemsize == 2).astype(dtype)
-    return fused(stream.normals(count), std, mean, np.float64).astype(dtype)
+    values = stream.normals(count)
+    if std != 1 or mean:
+        values = fused(values, std, mean, np.float64)
+    return values.astype(dtype)
 
 
 def integers(stream: Stream, count: int, low: int, high: int) -> Values:

@@ -17,7 +17,7 @@ from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import scalar_name
 from stridescope.engine.layout import iterator_order, strides_in_order
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.tensor import Tensor, canonical, fresh
 from stridescope.engine.warn import internal, warn
 
 Indices = Sequence[Tensor | None]
@@ -118,7 +118,24 @@ def _index_strides(index: Any, before: int, after: int) -> tuple[int, ...]:
     return (0,) * before + tuple(s // 8 for s in index.strides) + (0,) * after
 
 
+def _simple(self: Tensor, indices: Indices) -> Array | None:
+    """The elements for the two commonest keys of a row-major tensor: one vector of positions, one mask of its shape."""
+    first, array = indices[0], self._array
+    if len(indices) != 1 or first is None or not array.flags.c_contiguous or self._conj or self._neg or not array.size:
+        return None
+    if first.dtype.name == "bool":
+        return array[first._array] if first._array.shape == array.shape and array.ndim else None
+    places = first._array
+    if places.ndim != 1 or places.dtype != np.int64 or not places.size:
+        return None
+    size = array.shape[0]
+    return None if places.min() < -size or places.max() >= size else array[places]
+
+
 def _index(self: Tensor, indices: Indices) -> Tensor:
+    simple = _simple(self, indices)
+    if simple is not None:
+        return fresh(canonical(simple), self.dtype, self.device)
     array = resolved(self)
     places = positions(self, indices)
     if all(p is None for p in places):
@@ -145,6 +162,11 @@ def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Non
             f"Index put requires the source and destination dtypes match, got {scalar_name(self.dtype)} for the "
             f"destination and {scalar_name(values.dtype)} for the source."
         )
+    first = indices[0]
+    masked = len(indices) == 1 and first is not None and first.dtype.name == "bool" and not accumulate
+    if masked and first._array.shape == self._array.shape and not values._array.ndim and not self._conj:  # type: ignore[union-attr]
+        self._array[first._array] = resolved(values)  # type: ignore[union-attr]
+        return
     places = positions(self, indices)
     key = key_of(places)
     shape = self._array[key].shape
