@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from stridescope.engine.worker.tracer import Call, Code
 
 STRIDE = 251  # lines between two samples: a prime, so that the samples fall on every line of a loop
-WITHOUT_NAMES = 500  # estimated visits after which a line's names are not followed
-SILENT = 5_000  # estimated visits after which a line is not recorded
-CALLS = 2_000  # calls in a row without an op after which a function is not recorded
+WITHOUT_NAMES = 400  # estimated visits after which a line's names are not followed
+SILENT = 2_000  # estimated visits after which a line is not recorded
+CALLS = 1_000  # calls in a row without an op after which a function is not recorded
 UNFOLLOWED = "… (changes too often to be recorded)"
 # What stands in the place of a rationed line's names; told apart by identity.
 NAMELESS, QUIET = Names((), (), ()), Names((), (), ())
