@@ -19,6 +19,7 @@ from stridescope.engine.layout import (
     wrap_dim,
     wrap_dims,
 )
+from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, alias
 
 
@@ -96,6 +97,11 @@ def _unsqueeze(layout: Layout, dim: int) -> Layout:
     stride = layout.sizes[dim] * layout.strides[dim] if dim < ndim else 1
     sizes = (*layout.sizes[:dim], 1, *layout.sizes[dim:])
     return Layout(sizes, (*layout.strides[:dim], stride, *layout.strides[dim:]), layout.offset)
+
+
+def _row_of(array: Array) -> Array | None:
+    """A new first dim where NumPy gives it the stride that PyTorch gives it."""
+    return array.reshape((1, *array.shape)) if array.flags.c_contiguous and 1 not in array.shape else None
 
 
 def _squeezed(layout: Layout, dims: Sequence[int]) -> Layout:
@@ -213,7 +219,7 @@ unsqueeze = define(
     "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
     doc="Puts in a dim of size 1.",
     view=_unsqueeze,
-    quick=lambda a, dim: a.reshape((1, *a.shape)) if dim == 0 and a.flags.c_contiguous else None,
+    quick=lambda a, dim: _row_of(a) if dim == 0 else None,
     grads={"self": lambda grad, dim: grad.squeeze(dim)},
     samples=[((3, 4), 1)],
 )
