@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from stridescope.app.moment import Moment
 from stridescope.app.panels import (
     allocator_model,
     editor_model,
+    saved_model,
     story_model,
     tensors_model,
     timeline_model,
@@ -209,3 +212,26 @@ def test_a_leaf_and_its_node_are_one(strides: Recording) -> None:
 
 def test_what_is_gone_is_not_selected(strides: Recording) -> None:
     assert not linked(strides.state(3), Selection(tensor=5, storage=4, node=2))
+
+
+# ---- saved tensors ---------------------------------------------------------------------------------------------
+
+
+def test_saved_tensors(strides: Recording) -> None:
+    at = moment(strides, int(strides.lines()[-2]))
+    assert [row.cells for row in saved_model.rows(at)] == [
+        ("ReluBackward0", "result", "y", "0", "0", "24 B"),
+        ("MmBackward0", "self", "a", "0", "0", "48 B"),
+    ]
+    assert saved_model.headline(at) == "72 B kept"
+
+
+def test_freed_and_overwritten_saved_tensors(strides: Recording) -> None:
+    at = moment(strides, int(strides.backwards()[3]))
+    assert [row.cells[4] for row in saved_model.rows(at)] == ["freed", "freed", "0"]
+    before = moment(strides, int(strides.lines()[-2]))
+    y = next(t for t in before.state.tensors.values() if "y" in t.names)
+    written = dataclasses.replace(before.state)
+    written.tensors = {**before.state.tensors, y.id: dataclasses.replace(y, version=1)}
+    rows = saved_model.rows(dataclasses.replace(before, state=written))
+    assert [(row.cells[4], row.stale) for row in rows] == [("1 ✗", True), ("0", False)]

@@ -12,8 +12,7 @@ import pytest
 from stridescope.app import text
 from stridescope.app.actions import ACTIONS, MENUS
 from stridescope.app.lessons import LESSONS
-from stridescope.app.panels import PANELS
-from stridescope.app.panels.tensors_model import COLUMNS
+from stridescope.app.panels import PANELS, saved_model, tensors_model
 from stridescope.engine.events import EVENTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -32,7 +31,11 @@ def literals(path: pathlib.Path) -> set[str]:
 
 def visible() -> set[str]:
     found = {word for path in (ROOT / "app").rglob("*.py") for word in literals(path)}
-    found |= {words for row in ACTIONS for words in (row.title, row.tip)} | set(MENUS) | set(COLUMNS)
+    found |= (
+        {words for row in ACTIONS for words in (row.title, row.tip)}
+        | set(MENUS)
+        | {*tensors_model.COLUMNS, *saved_model.COLUMNS}
+    )
     found |= {words for panel in PANELS for words in (panel.title, panel.help)}
     found |= {words for lesson in LESSONS for words in (lesson.title, lesson.help)}
     return found | {event.sentence for event in EVENTS}
