@@ -28,7 +28,7 @@ class device:
             return type
         if isinstance(type, int) and not isinstance(type, bool):
             return _interned("cuda", type)
-        return _interned(*_parsed(type, index))
+        return _interned(*_parsed(str(type), index))
 
     def __repr__(self) -> str:
         index = "" if self.index is None else f", index={self.index}"

@@ -255,7 +255,7 @@ def fresh(array: Array, kind: dtype, on: device = CPU) -> Tensor:
     tensor._storage = tensor._version_counter = tensor._node = None
     if on is not CPU:
         place(tensor, on)
-    return tensor  # type: ignore[no-any-return]
+    return tensor
 
 
 class Scratch:

@@ -163,8 +163,8 @@ def build(op: Op) -> Callable[..., Any]:
     )
     call = _compiled(_TEMPLATE, op, {"core": core, "stage_full": full})
     call.__doc__ = op.doc
-    call.core = core  # type: ignore[attr-defined]
-    return call
+    call.core = core
+    return call  # type: ignore[no-any-return]
 
 
 def _composite(op: Op) -> Callable[..., Any]:

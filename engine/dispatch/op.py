@@ -116,7 +116,7 @@ def define(
         composite=composite and with_names(parsed, composite),
         derivative=_derivative(parsed, node, grads or {}),
         samples=tuple(samples),
-        method=method if method is not None else parsed.arguments[:1] and parsed.arguments[0].name == "self",
+        method=bool(parsed.arguments) and parsed.arguments[0].name == "self" if method is None else method,
         function=function,
         namespace=namespace,
         differentiable_outputs=None if differentiable_outputs is None else tuple(differentiable_outputs),

@@ -7,6 +7,7 @@ tuple of ints), the plan looks at them and gives up with Unplanned when they are
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,10 @@ def _ints(value: Any) -> tuple[int, ...]:
     return tuple(value)
 
 
+def _repeated(length: int, value: int) -> tuple[int, ...]:
+    return (value,) * length
+
+
 def _keep(value: Any) -> Any:
     return value
 
@@ -53,7 +58,7 @@ def converter(kind: type, argument: Argument, numbers_fit: bool) -> Callable[[An
         if argument.type not in _INT:
             return None
         if kind is int and argument.length:
-            return lambda value, length=argument.length: (value,) * length
+            return functools.partial(_repeated, argument.length)
         return _ints if kind in (tuple, list) or kind.__name__ == "Size" else None
     if kind in TENSOR_TYPES:
         return _keep if argument.type == "Tensor" else None

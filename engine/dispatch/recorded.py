@@ -41,7 +41,9 @@ def recorded(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     emit = journal.emit
     if emit is None:
         return _run_core(op, core, args)
-    name, inputs, plain = op.schema.name, [], []
+    name = op.schema.name
+    inputs: list[int] = []
+    plain: list[Any] = []
     for value in args:
         plain.append(value if value.__class__ in _SIMPLE else _plain(value, inputs))
     emit((_BEGAN, name, tuple(inputs), tuple(plain), *journal.where()))

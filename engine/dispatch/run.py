@@ -291,12 +291,14 @@ class Into:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        binary = isinstance(run, Pointwise) and isinstance(run.ufunc, np.ufunc) and run.ufunc.nin == 2
-        self.ufunc = run.ufunc if binary and isinstance(run.ufunc, np.ufunc) else None
+        self.ufunc: np.ufunc | None = None
+        self.quick: frozenset[dtype] = frozenset()
+        if isinstance(run, Pointwise) and isinstance(run.ufunc, np.ufunc) and run.ufunc.nin == 2:
+            self.ufunc, self.quick = run.ufunc, run.quick
 
     def __call__(self, target: Tensor, *args: Any) -> Tensor:
         """Compute, and write into ``target``."""
-        if self.ufunc is not None and target._plain and target.dtype in self.run.quick and args[1:] in ((), (1,)):
+        if self.ufunc is not None and target._plain and target.dtype in self.quick and args[1:] in ((), (1,)):
             other = self._like(target, args[0])
             if other is not None:
                 self.ufunc(target._array, other, out=target._array)

@@ -89,10 +89,8 @@ class Event:
 
     def pack(self) -> Wire:
         """Return the wire form ``(code, *fields)``."""
-        return (
-            self.code,
-            *(getattr(self, field.name) for field in dataclasses.fields(self)),
-        )  # type: ignore[arg-type]
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return (self.code, *(getattr(self, field.name) for field in fields))
 
     @staticmethod
     def unpack(wire: Wire) -> Event:
