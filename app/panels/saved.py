@@ -11,7 +11,7 @@ from stridescope.app.panels.spec import PanelSpec
 from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.text import tr
 
-WIDTHS = (110, 50, 48, 48, 44, 50)
+WIDTHS = (110, 54, 58, 60, 46, 50)
 
 
 class SavedPanel(Table):
