@@ -40,6 +40,7 @@ from stridescope.engine.ops import (
     selecting,
     spectral,
     views_shape,
+    windows,
 )
 from stridescope.engine.ops.from_data import as_tensor, asarray, frombuffer, tensor
 from stridescope.engine.ops.generator import Generator, default_generator
@@ -71,6 +72,7 @@ globals().update(FUNCTIONS["torch"])
 globals().update(views_shape.FUNCTIONS)
 globals().update(joining.FUNCTIONS)
 globals().update(selecting.FUNCTIONS)
+globals().update(windows.FUNCTIONS)
 for _module in (norms, searching, indexed, products, linalg_lu, spectral):
     globals().update(_module.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
@@ -90,8 +92,8 @@ for _kind in (dtype, device):
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
     "amp", "backends", "compiler", "cuda", "distributed", "distributions", "fft", "func", "functional", "jit",
-    "linalg", "masked", "nn", "onnx", "optim", "profiler", "random", "return_types", "serialization", "special",
-    "testing", "utils",
+    "linalg", "masked", "nn", "onnx", "optim", "profiler", "random", "return_types", "serialization", "signal",
+    "special", "testing", "utils",
 )  # fmt: skip
 
 
