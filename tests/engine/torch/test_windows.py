@@ -9,8 +9,14 @@ from stridescope.engine import torch
 
 @pytest.mark.parametrize(
     ("name", "middle", "end"),
-    [("hann", 1.0, 0.0), ("hamming", 1.0, 0.08), ("blackman", 1.0, 0.0), ("bartlett", 1.0, 0.0), ("nuttall", 1.0, 0.0003628)],
-)  # fmt: skip
+    [
+        ("hann", 1.0, 0.0),
+        ("hamming", 1.0, 0.08),
+        ("blackman", 1.0, 0.0),
+        ("bartlett", 1.0, 0.0),
+        ("nuttall", 1.0, 0.0003628),
+    ],
+)
 def test_symmetric_windows_peak_in_the_middle(name: str, middle: float, end: float) -> None:
     values = getattr(torch.signal.windows, name)(5)
     assert values[2].item() == pytest.approx(middle, abs=1e-6)
