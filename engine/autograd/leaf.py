@@ -11,7 +11,8 @@ from stridescope.engine.autograd.handle import RemovableHandle, registered
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import hooks_of
 from stridescope.engine.events import GradSet, RequiresGradSet, journal
-from stridescope.engine.tensor import Tensor, tensor_id
+from stridescope.engine.storage import Version
+from stridescope.engine.tensor import Tensor, alias, tensor_id
 
 NOT_A_LEAF = (
     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
@@ -36,6 +37,8 @@ def set_requires_grad(self: Tensor, value: Any) -> None:
     """``tensor.requires_grad = value``."""
     if not isinstance(value, bool):
         raise RuntimeError("requires_grad must be a bool")
+    if value and self._node is not None:
+        raise RuntimeError("you can only change requires_grad flags of leaf variables.")
     _switch(self, value, "only Tensors of floating point and complex dtype can require gradients")
 
 
@@ -116,6 +119,16 @@ def detach_(self: Tensor) -> Tensor:
     return self
 
 
+def shallow_copy(self: Tensor) -> Tensor:
+    """``copy.copy(tensor)``: a leaf on the same storage, as PyTorch builds it anew from the storage."""
+    copied = alias(self)
+    copied.__class__ = self.__class__
+    copied._requires_grad = self._requires_grad
+    copied._version_counter = Version()
+    copied._version_counter.value = 1
+    return copied
+
+
 def version_of(self: Tensor) -> int:
     """``tensor._version``."""
     if self._inference:
@@ -136,5 +149,6 @@ METHODS: dict[str, Any] = {
     "register_hook": register_hook,
     "register_post_accumulate_grad_hook": register_post_accumulate_grad_hook,
     "retain_grad": retain_grad,
+    "__copy__": shallow_copy,
     "detach_": detach_,
 }
