@@ -60,7 +60,9 @@ class PackedSequence(_Packed):
         if data is self.data:
             return self
         kept = {k: v for k, v in kwargs.items() if k not in ("device", "dtype")}
-        orders = [None if o is None else o.to(data.device, **kept) for o in (self.sorted_indices, self.unsorted_indices)]
+        orders = [
+            None if o is None else o.to(data.device, **kept) for o in (self.sorted_indices, self.unsorted_indices)
+        ]
         return type(self)(data, self.batch_sizes, *orders)
 
     def cpu(self) -> PackedSequence:
@@ -120,7 +122,9 @@ def _check_lengths(input: Tensor, counts: Tensor) -> None:
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(sizes)} (batch_size={batch})"
         )
     if any(n <= 0 for n in sizes):
-        raise RuntimeError("Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0")
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
     if any(a < b for a, b in zip(sizes, sizes[1:], strict=False)):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
@@ -161,7 +165,9 @@ def pad_sequence(
 ) -> Tensor:
     """Sequences of different lengths in one tensor, filled up with a value."""
     if not (isinstance(sequences, (list, tuple)) or hasattr(sequences, "__iter__")):
-        raise RuntimeError(f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}")
+        raise RuntimeError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+        )
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
     parts = list(sequences.unbind(0)) if isinstance(sequences, Tensor) else list(sequences)
