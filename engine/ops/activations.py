@@ -37,13 +37,14 @@ def _activation(
     inplace: bool = True,
     namespace: str = NAMESPACE,
     by_result: Callable[..., Any] | None = None,
+    refuse: Mapping[str, tuple[type[Exception], str]] | None = None,
 ) -> None:
     """Declare an activation; where its in-place form has another gradient, ``by_result`` is that."""
     name = schema.split("(")[0]
     op = define(
         f"{schema} -> Tensor",
         doc=doc,
-        run=elementwise(function, label or f"{name}_cpu", takes, count=1),
+        run=elementwise(function, label or f"{name}_cpu", takes, refuse, count=1),
         grads=grad if isinstance(grad, Mapping) else {"self": grad},
         node=node,
         samples=samples or (((3, 4),),),
@@ -175,6 +176,7 @@ _activation(
     lambda a, low, high: np.clip(a, a.dtype.type(low), a.dtype.type(high)),
     lambda grad, self, min_val, max_val: grad.masked_fill((self <= min_val).logical_or(self >= max_val), 0),
     takes="if",
+    refuse={"c": (NotImplementedError, "clamp is not supported for complex types")},
 )
 _activation(
     "hardsigmoid(Tensor self)",
@@ -287,6 +289,8 @@ define(
 
 
 def _prelu_weight(weight: Tensor, self: Tensor) -> Tensor:
+    if weight.dim() == self.dim():
+        return weight
     shape = [1] * self.dim()
     if self.dim() > 1:
         shape[1] = weight.numel()

@@ -12,6 +12,7 @@ from stridescope.engine.dtype import BOOL, float64
 from stridescope.engine.kernels import convolution as kernels
 from stridescope.engine.kernels.convolution import Geometry
 from stridescope.engine.layout import channels_last_strides, suggests_channels_last
+from stridescope.engine.ops.arithmetic import mul_scalar
 from stridescope.engine.ops.conv_checks import check_batch, check_kinds, check_shapes, expanded, transposed_sizes
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
@@ -191,12 +192,17 @@ def convolved(input: Tensor, weight: Tensor, bias: Tensor | None, *how: Any) -> 
     a = convolution.call(real, w_real, b_real, *how)
     b = convolution.call(imag, w_imag, None, *how)
     c = convolution.call(real + imag, w_real + w_imag, None if bias is None else b_real + b_imag, *how)
-    return a - b + (c - a - b) * 1j
+    return a - b + mul_scalar.call(c - a - b, 1j)
 
 
 def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, dilation: Ints, groups: int) -> Any:
     """Padding so that the result is as large as the input; an odd amount is padded at the end first."""
     dims = weight.dim() - 2
+    if weight.dim() != input.dim():
+        raise RuntimeError(
+            f"Expected {weight.dim()}-dimensional input for {weight.dim()}-dimensional weight{list(weight.shape)}, but got "
+            f"{input.dim()}-dimensional input of size {list(input.shape)} instead"
+        )
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     dilation = expanded("dilation", dilation, dims)

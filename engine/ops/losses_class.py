@@ -33,7 +33,7 @@ def _check_kinds(self: Tensor, target: Tensor, weight: Tensor | None, label: str
     if not self.dtype.is_floating_point:
         raise not_implemented(label, self.dtype)
     if target.dtype not in (int64, uint8):
-        raise RuntimeError(f"expected scalar type Long but found {scalar_name(target.dtype)}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target.dtype)}")
     if weight is not None and weight.dtype is not self.dtype:
         raise RuntimeError(f"expected scalar type {scalar_name(self.dtype)} but found {scalar_name(weight.dtype)}")
 

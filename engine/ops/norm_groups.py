@@ -277,7 +277,8 @@ def _group_norm_public(
     shape = input._array.shape
     source = input if input.dim() in (4, 5) else input.contiguous()
     plane = math.prod(shape[2:])
-    return group_norm.call(source, weight, bias, shape[0], shape[1], plane, num_groups, eps)[0]
+    scale, shift = (None if t is None else t.contiguous() for t in (weight, bias))
+    return group_norm.call(source, scale, shift, shape[0], shape[1], plane, num_groups, eps)[0]
 
 
 define(

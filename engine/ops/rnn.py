@@ -199,11 +199,13 @@ def _whole(name: str, input: Tensor, hx: Any, params: Sequence[Tensor], how: Pla
     weights = _grouped(params, how, projected)
     input = input.transpose(0, 1) if batch_first else input
     run = lambda x, h, w, back: _over_steps(step, x, h, w, back)  # noqa: E731
-    if name == "lstm" and input.dtype is float32 and not projected and input.numel():
+    fused = name == "lstm" and input.dtype is float32 and not projected and bool(input.numel())
+    if fused:
         input, run = input.contiguous(), lambda x, h, w, back: fused_lstm(x, h, w, back, how, batch_first)
     output, finals = _layers(run, input, _states(hx), weights, how)
     final = _stacked(finals)
-    output = output.transpose(0, 1) if batch_first else output
+    if batch_first:
+        output = output.transpose(0, 1) if fused else output.transpose_(0, 1)
     return (output, *final) if isinstance(final, tuple) else (output, final)
 
 
@@ -237,12 +239,27 @@ def _define(name: str) -> None:
     )
 
 
+def _check_cell(input: Tensor, states: tuple[Tensor, ...], w_ih: Tensor, w_hh: Tensor) -> None:
+    if input.shape[1] != w_ih.shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
+    for place, state in enumerate(states):
+        if input.shape[0] != state.shape[0]:
+            raise RuntimeError(
+                f"Input batch size {input.shape[0]} doesn't match hidden{place} batch size {state.shape[0]}"
+            )
+        if state.shape[1] != w_hh.shape[1]:
+            raise RuntimeError(
+                f"hidden{place} has inconsistent hidden_size: got {state.shape[1]}, expected {w_hh.shape[1]}"
+            )
+
+
 def _define_cell(name: str) -> None:
     hidden, returns = ("Tensor[]", "(Tensor, Tensor)") if name == "lstm" else ("Tensor", "Tensor")
 
     def cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any) -> Any:
         weights = Weights(w_ih, w_hh, b_ih, b_hh, None)
         state = tuple(hx) if isinstance(hx, (list, tuple)) else hx
+        _check_cell(input, state if isinstance(state, tuple) else (state,), w_ih, w_hh)
         return STEPS[name](weights.of_input(input), state, weights)
 
     define(

@@ -38,6 +38,8 @@ def batch_norm(
     """Each channel with its mean taken out and divided by its deviation, then scaled."""
     if training:
         _verify_batch_size(input.size())
+    if training and eps <= 0.0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     return TORCH["batch_norm"](input, weight, bias, running_mean, running_var, training, momentum, eps, True)  # type: ignore[no-any-return]
 
 

@@ -69,11 +69,10 @@ class _NormBase(Module):
 
     def extra_repr(self) -> str:
         """The settings."""
-        text = (
+        return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
-        return f"{text}, bias=False" if self.affine and self.bias is None else text
 
     def _load_from_state_dict(
         self,

@@ -49,8 +49,10 @@ class LayerNorm(Module):
 
     def extra_repr(self) -> str:
         """The settings."""
-        text = f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
-        return f"{text}, bias=False" if self.elementwise_affine and self.bias is None else text
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class RMSNorm(Module):
@@ -122,8 +124,10 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """The settings."""
-        text = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
-        return f"{text}, bias=False" if self.affine and self.bias is None else text
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class LocalResponseNorm(Applied):
