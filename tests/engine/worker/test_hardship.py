@@ -136,7 +136,7 @@ def test_output_past_pythons_streams_is_recorded(run: Starter) -> None:
 
 def test_child_processes_work_and_record_nothing(run: Starter) -> None:
     work = run("forks")
-    assert work.wait(Ended, timeout=40).status == 0, output(work, 2)
+    assert work.wait(Ended, timeout=120).status == 0, output(work, 2)
     import multiprocessing
 
     methods = multiprocessing.get_all_start_methods()
