@@ -42,7 +42,8 @@ CPU = Policy(
     float32=_names(
         _LOSSES
         + """
-        avg_pool3d binary_cross_entropy grid_sampler polar prod quantile nanquantile stft cdist _cdist_forward trace view_as_complex
+        avg_pool3d binary_cross_entropy grid_sampler polar prod quantile nanquantile stft cdist trace view_as_complex
+        _cdist_forward
         cholesky cholesky_inverse cholesky_solve inverse lu_solve orgqr ormqr pinverse max_pool3d max_unpool2d
         max_unpool3d adaptive_avg_pool3d reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d
         replication_pad3d cross_entropy_loss ctc_loss multilabel_margin_loss_forward fft_fft fft_ifft fft_fft2 fft_ifft2
@@ -69,7 +70,8 @@ CUDA = Policy(
         _LOSSES
         + """
         acos asin cosh erfinv exp expm1 log log10 log2 log1p reciprocal rsqrt sinh tan pow softplus layer_norm
-        native_layer_norm group_norm frobenius_norm nuclear_norm cosine_similarity dist pdist cdist _cdist_forward renorm logsumexp
+        native_layer_norm group_norm frobenius_norm nuclear_norm cosine_similarity dist pdist cdist renorm logsumexp
+        _cdist_forward
         upsample_nearest1d _upsample_nearest_exact1d upsample_nearest2d _upsample_nearest_exact2d upsample_nearest3d
         _upsample_nearest_exact3d upsample_linear1d upsample_bilinear2d _upsample_bilinear2d_aa upsample_trilinear3d
         upsample_bicubic2d _upsample_bicubic2d_aa norm
