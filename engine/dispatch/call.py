@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stridescope.engine.autograd.edges import gradient_edge
+from stridescope.engine.autograd.edges import gradient_edge, info_of
 from stridescope.engine.autograd.history import (
     bind_to_view,
     check_inference,
@@ -353,6 +353,11 @@ def write(op: Op, args: tuple[Any, ...], wanted: bool) -> Tensor:
     else:
         bump_version(target)
     if node is not None:
+        if getattr(op.run, "relayouts", False):  # the tensor itself reads otherwise; no element was written
+            set_history(node, [target])
+            if target._base_tensor is not None:
+                info_of(target).version = target.version_counter.value
+            return target
         rebase_history(target, node)
         node.save_results((target,))
         if target._base_tensor is not None:

@@ -84,7 +84,7 @@ def _summed(array: Array, over: tuple[int, ...], lanes: int) -> Array:
         return _inner(array, lanes) if over == (1,) else _columns(array, lanes)
     order = sorted((d for d in range(array.ndim) if array.shape[d] > 1), key=lambda d: -abs(array.strides[d]))
     if not any(d in over for d in order):
-        return array + array.dtype.type(0)
+        return array + array.dtype.type(0)  # type: ignore[no-any-return]
     view, marks = _merged(array.transpose([*_ones(array), *order]), [d in over for d in order])
     kept = [d for d in order if d not in over]
     return _reduce(view, marks, lanes).reshape([array.shape[d] for d in kept]).transpose(_back(kept))
@@ -132,7 +132,7 @@ def _reduce(view: Array, marks: list[bool], lanes: int) -> Array:
     for position in range(len(outer) - 1, -1, -1):
         if outer[position]:
             result = _one_by_one(result, position)
-    return result
+    return result  # type: ignore[no-any-return]
 
 
 def _one_by_one(array: Array, axis: int) -> Array:
@@ -140,7 +140,7 @@ def _one_by_one(array: Array, axis: int) -> Array:
     total = np.take(array, 0, axis)
     for k in range(1, array.shape[axis]):
         total = total + np.take(array, k, axis)
-    return total
+    return total  # type: ignore[no-any-return]
 
 
 def _inner(rows: Array, lanes: int) -> Array:

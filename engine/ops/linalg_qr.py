@@ -203,7 +203,7 @@ def _householder_product(input: Tensor, tau: Tensor) -> Tensor:
 def _again(function: Any, grad: Tensor, *inputs: Tensor) -> tuple[Any, ...]:
     """Gradients by running ``function`` once more with a graph and differentiating that."""
     from stridescope.engine.autograd.modes import grad_mode
-    from stridescope.engine.torch import autograd
+    from stridescope.engine.autograd.api import grad as differentiated
 
     keep = grad_mode.enabled
     leaves = inputs if keep else tuple(t.detach().requires_grad_(True) for t in inputs)
@@ -212,7 +212,7 @@ def _again(function: Any, grad: Tensor, *inputs: Tensor) -> tuple[Any, ...]:
         result = function(*leaves)
         if not result._requires_grad:
             return (None,) * len(inputs)
-        return tuple(autograd.grad(result, leaves, grad, create_graph=keep, allow_unused=True))
+        return tuple(differentiated(result, leaves, grad, create_graph=keep, allow_unused=True))
     finally:
         grad_mode.enabled = before
 
