@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from stridescope.engine.dispatch.plans import TENSOR_TYPES
@@ -45,8 +44,6 @@ class Parameter(Tensor):
             return found
         made = type(self)(self.data.clone(), self.requires_grad)
         memo[id(self)] = made
-        if self.grad is not None:
-            made.grad = copy.deepcopy(self.grad, memo)
         return made
 
     def __repr__(self) -> str:

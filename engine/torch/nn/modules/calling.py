@@ -52,6 +52,7 @@ def register(
     with_module: bool = False,
 ) -> RemovableHandle:
     """Add a hook to a module's dictionary; ``prepend`` puts it before the others."""
+    _check_kind(module, kind)
     hooks = module.__dict__[kind]
     extra = [module.__dict__[f"{kind}_with_kwargs"]] if f"{kind}_with_kwargs" in module.__dict__ else []
     if always_call:
@@ -65,6 +66,18 @@ def register(
     if prepend:
         hooks.move_to_end(handle.id, last=False)
     return handle
+
+
+def _check_kind(module: Module, kind: str) -> None:
+    """A module has full backward hooks or old ones, not both."""
+    if kind in ("_backward_hooks", "_legacy_backward_hooks"):
+        full = kind == "_backward_hooks"
+        if module.__dict__.get("_is_full_backward_hook") is (not full):
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one "
+                "of them."
+            )
+        module.__dict__["_is_full_backward_hook"] = full
 
 
 def _with_module(hook: Callable[..., Any], module: Module) -> Callable[..., Any]:

@@ -40,6 +40,7 @@ class Module:
             )
         state = self.__dict__
         state["training"] = True
+        state["_is_full_backward_hook"] = None
         for registry in REGISTRIES:
             state[registry] = {}
         state["_non_persistent_buffers_set"] = set()
