@@ -61,8 +61,8 @@ class NodeHooks:
 
 # What PyTorch's nodes have, beside what they saved.
 SHOWN = (
-    "__call__", "_input_metadata", "_register_hook_dict", "_sequence_nr", "_set_sequence_nr", "metadata", "name", "next_functions",
-    "register_hook", "register_prehook", "requires_grad",
+    "__call__", "_input_metadata", "_register_hook_dict", "_sequence_nr", "_set_sequence_nr", "metadata", "name",
+    "next_functions", "register_hook", "register_prehook", "requires_grad",
 )  # fmt: skip
 # Called with every new node: anomaly mode keeps the traceback, node_creation_hook tells the user. Mostly empty.
 on_creation: list[Callable[[Node], None]] = []

@@ -125,6 +125,7 @@ def _in_place(op: Op) -> Callable[..., Tensor]:
         relayout(self, rule(self if whole else self.layout_, *args))
         return self
 
+    run.relayouts = True  # type: ignore[attr-defined]
     return run
 
 

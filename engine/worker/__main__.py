@@ -92,8 +92,9 @@ class Worker:
         self._channel.send(protocol.InputWanted())
 
     def _reply(self, reply: Reply) -> None:
-        if isinstance(reply, protocol.Evaluated):
-            self._run.keep_console(self._stepper.console.typed)
+        typed = self._stepper.console.typed
+        if isinstance(reply, protocol.Evaluated) and typed:
+            self._run.keep_console(typed)
         self._channel.send(reply)
 
     def _serve(self, commands: Iterator[Any]) -> None:

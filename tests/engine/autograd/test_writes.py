@@ -24,19 +24,17 @@ def test_a_write_after_saving_is_found_in_backward() -> None:
     y = leaf(1.0, 2.0).exp()
     z = y * y
     y.add_(1)
-    text = (
-        r"\[torch.FloatTensor \[2\]\], which is output 0 of AddBackward0?.*, is at version 1; expected version 0 instead"
-    )
-    with pytest.raises(RuntimeError, match=text.replace("AddBackward0?.*", "Add")):
+    with pytest.raises(RuntimeError) as caught:
         z.sum().backward()
+    assert "[torch.FloatTensor [2]], which is output 0 of Add, is at version 1; expected version 0" in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("write", "text"),
     [
-        (lambda x: x.add_(1), "a leaf Variable that requires grad is being used in an in-place operation."),
-        (lambda x: x[:1].add_(1), "a view of a leaf Variable that requires grad is being used in an in-place operation."),
-        (lambda x: (x * 1).unbind()[0].add_(1), "Output 0 of Unbind is a view and is being modified inplace. This view is"),
+        (lambda x: x.add_(1), "a leaf Variable that requires grad is being used in an in-place"),
+        (lambda x: x[:1].add_(1), "a view of a leaf Variable that requires grad is being used in"),
+        (lambda x: (x * 1).unbind()[0].add_(1), "Output 0 of Unbind is a view and is being modified inplace."),
     ],
 )
 def test_forbidden_writes(write: Any, text: str) -> None:
