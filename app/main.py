@@ -186,7 +186,7 @@ def _run_to_end(application: QApplication, window: MainWindow) -> None:
     from PySide6.QtCore import QEventLoop
 
     window.stepping.run_to_end()
-    while window.session.live:
+    while window.session.live or window.session.tidying:
         application.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
+from time import perf_counter
 
 from PySide6.QtCore import QPoint, QSettings, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
@@ -38,6 +39,10 @@ from stridescope.app.workbench import Workbench
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
 
+LONGEST_PAUSE = 1000  # milliseconds
+AT_ONCE = 2500  # events of a growing recording that are read between two looks at mouse and keys
+SHOW_SECONDS = 0.3  # between two pictures on the way to a head that is far ahead
+
 
 class MainWindow(QMainWindow):
     """Shows one session; the welcome page while there is none.
@@ -62,6 +67,8 @@ class MainWindow(QMainWindow):
         self.menu = self._menu()
         self._due = QTimer(self, singleShot=True, interval=0)
         self._due.timeout.connect(self.refresh)
+        self._pause = 0  # milliseconds between two looks at a script that runs
+        self._looked_at, self._shown_at = -1, 0.0
         self._arrange()
         self._connect()
         self._show_pace()
@@ -126,7 +133,7 @@ class MainWindow(QMainWindow):
         bench.picked.connect(self._pick)
         bench.scrubbed.connect(self.stepping.near)
         bench.visited.connect(cursor.look)
-        cursor.moved.connect(self._due.start)
+        cursor.moved.connect(self._schedule)
         cursor.selected.connect(self._due.start)
         self.welcome.chosen.connect(self.open)
         self.welcome.asked.connect(self.ask_open)
@@ -164,6 +171,7 @@ class MainWindow(QMainWindow):
     def _start_over(self) -> None:
         """Look at a new session from its beginning; a recording is shown at its first stop."""
         self.time.reset()
+        self._looked_at = -1
         self.workbench.panels["timeline"].setFocus()
         if self.session.program is not None:
             self._preview(self.session.program.path)
@@ -257,25 +265,58 @@ class MainWindow(QMainWindow):
         recording = self.session.recording
         if recording is not None:
             self.time.advance(recording.steps - 1)
-            self._due.start()
+            self._schedule()
+
+    def _schedule(self) -> None:
+        """Show the new moment soon; while a script runs ahead, with pauses, so that the window stays at hand."""
+        if self.session.status != RUNNING or not self.time.live:
+            self._due.start(0)
+        elif not self._due.isActive():
+            self._due.start(self._pause)
 
     def refresh(self) -> None:
-        """Show the moment that the cursor looks at."""
+        """Show the moment that the cursor looks at, and note how long that takes."""
+        begun = perf_counter()
+        self._refresh()
+        self._pause = min(LONGEST_PAUSE, round(2000 * (perf_counter() - begun)))
+
+    def _refresh(self) -> None:
         recording = self.session.recording
         self._follow_status()
         if recording is None or self.time.view < 0:
             return
         try:
-            moment = moment_at(recording, self.time)
+            moment = moment_at(recording, self.time, self._next_look())
         except RecordingError as error:
             self.banner.say(str(error), failure=True)
             return
+        self._looked_at = moment.step
+        if moment.step != self.time.view:
+            self._due.start(0)
+            if perf_counter() - self._shown_at < SHOW_SECONDS:
+                return
+        self._shown_at = perf_counter()
         editor = self.workbench.panels["editor"]
         editor.breakpoints = self.session.breakpoints
         editor.setReadOnly(
             self.session.program is None or editor.picture is None or editor.picture.path != self.session.program.path
         )
         self.workbench.present(moment)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the panels show the step that the cursor looks at."""
+        return not self._due.isActive() and self._looked_at == self.time.view
+
+    def _next_look(self) -> int:
+        """Return the step to look at: the view, or a step towards it while a script is far ahead of what was read.
+
+        A recording that grows is read event by event; a second's worth of them at once would hold the window up.
+        """
+        target = self.time.view
+        growing = self.session.status in (RUNNING, WAITING) or self.session.tidying
+        ahead = growing and self.time.live and 0 <= self._looked_at < target
+        return min(target, self._looked_at + AT_ONCE) if ahead else target
 
     def _follow_status(self) -> None:
         session = self.session

@@ -26,8 +26,8 @@ class Moment:
         return self.state.step
 
 
-def moment_at(recording: Recording, cursor: Cursor) -> Moment:
-    """Return the moment that ``cursor`` looks at."""
-    state = recording.state(cursor.view)
+def moment_at(recording: Recording, cursor: Cursor, step: int | None = None) -> Moment:
+    """Return the moment that ``cursor`` looks at, or one on the way there."""
+    state = recording.state(cursor.view if step is None else step)
     selection = linked(state, cursor.hovered or cursor.selection) or follow(state)
     return Moment(recording, state, cursor.head, selection, bool(cursor.hovered))

@@ -58,6 +58,8 @@ class Session(QObject):
         self._folder: str | None = None
         self._path = ""
         self._watch = QTimer(self, interval=WATCH_MS)
+        self._tidy = QTimer(self, interval=WATCH_MS)
+        self._tidy.timeout.connect(self._leave)
         self._watch.timeout.connect(self._look)
         self._watch.timeout.connect(self._receive)  # a worker that cannot answer a pause is found by the client
 
@@ -262,9 +264,12 @@ class Session(QObject):
     def _end(self, reply: protocol.Ended) -> None:
         words = self._client.last_words if self._client is not None else ""
         self._look()
-        self._let_go()
+        self._watch.stop()
+        if self._notifier is not None:
+            self._notifier.setEnabled(False)
         self._set_status(ENDED)
         self.grown.emit()
+        self._tidy.start()
         if reply.reason == "killed":
             text = tr("The worker died (status {status}); everything up to there is recorded.", status=reply.status)
             self.failed.emit(text + ("\n" + words.strip() if words.strip() else ""))
@@ -272,6 +277,29 @@ class Session(QObject):
             self.failed.emit(
                 tr("The script passed its memory limit and was ended; everything up to there is recorded.")
             )
+
+    @property
+    def tidying(self) -> bool:
+        """Whether the script is over, but its worker still adds keyframes to the recording."""
+        return self.status == ENDED and self._client is not None
+
+    def _leave(self) -> None:
+        """Let the worker go when it is done, and open the recording anew: with keyframes every step is near."""
+        if self._client is not None and self._client.process.poll() is not None:
+            self._let_go()
+            self._reopen()
+            self.changed.emit()
+            self.grown.emit()
+
+    def _reopen(self) -> None:
+        if self.recording is None:
+            return
+        try:
+            finished = Recording.open(self.recording.path)
+        except RecordingError:
+            return
+        self.recording.close()
+        self.recording = finished
 
     def _refused(self, message: str) -> None:
         if self.status == STARTING:
@@ -306,6 +334,7 @@ class Session(QObject):
 
     def _let_go(self) -> None:
         self._watch.stop()
+        self._tidy.stop()
         if self._import is not None:
             self._import.stop()
             self._import.deleteLater()

@@ -39,7 +39,9 @@ def padded(array: Array, padding: Ints) -> Array:
     """The array with zeros around its last dims."""
     if not any(padding):
         return array
-    wide = np.zeros((*array.shape[:2], *(s + 2 * p for s, p in zip(array.shape[2:], padding, strict=True))), array.dtype)
+    wide = np.zeros(
+        (*array.shape[:2], *(s + 2 * p for s, p in zip(array.shape[2:], padding, strict=True))), array.dtype
+    )
     wide[(slice(None), slice(None), *(slice(p, p + s) for s, p in zip(array.shape[2:], padding, strict=True)))] = array
     return wide
 
@@ -75,7 +77,7 @@ def forward(array: Array, weight: Array, how: Geometry) -> Array:
     outs = weight.shape[0]
     matrix = weight.reshape((how.groups, outs // how.groups, -1))
     result = np.matmul(matrix, columns(array, kernel, out, how))
-    return result.reshape((array.shape[0], outs, *out)).astype(kind, copy=False)
+    return result.reshape((array.shape[0], outs, *out)).astype(kind, copy=False)  # type: ignore[no-any-return]
 
 
 def backward_input(grad: Array, weight: Array, sizes: Ints, how: Geometry) -> Array:
@@ -99,7 +101,7 @@ def _gathered(parts: Array, kernel: Ints, out: Ints, sizes: Ints, how: Geometry)
             slice(k * d, k * d + (n - 1) * s + 1, s)
             for k, d, n, s in zip(at, how.dilation, out, how.stride, strict=True)
         )
-        total[(slice(None), slice(None), *place)] += parts[(slice(None), slice(None), *at)]
+        total[(slice(None), slice(None), *place)] += parts[(slice(None), slice(None), *at)]  # type: ignore[arg-type]
     inner = tuple(slice(p, p + s) for s, p in zip(sizes, how.padding, strict=True))
     return total[(slice(None), slice(None), *inner)]
 
@@ -111,7 +113,7 @@ def backward_weight(grad: Array, array: Array, kernel: Ints, how: Geometry) -> A
     out, groups = grad.shape[2:], how.groups
     flat = grad.reshape((grad.shape[0], groups, grad.shape[1] // groups, -1))
     product = np.matmul(flat, columns(array, kernel, out, how).swapaxes(2, 3)).sum(0)
-    return product.reshape((grad.shape[1], array.shape[1] // groups, *kernel)).astype(kind, copy=False)
+    return product.reshape((grad.shape[1], array.shape[1] // groups, *kernel)).astype(kind, copy=False)  # type: ignore[no-any-return]
 
 
 def fold(parts: Array, kernel: Ints, sizes: Ints, how: Geometry) -> Array:

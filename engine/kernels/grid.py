@@ -101,15 +101,13 @@ def _masked(places: list[Array], weights: list[Array], slopes: list[Array], size
 def _all_taps(array: Array, grid: Array, mode: int, padding: int, align: bool) -> list[Taps]:
     """One Taps for each spatial dim of the array; the grid lists them last dim first."""
     dims = array.ndim - 2
-    return [
-        _taps(grid[..., dims - 1 - axis], array.shape[2 + axis], mode, padding, align) for axis in range(dims)
-    ]
+    return [_taps(grid[..., dims - 1 - axis], array.shape[2 + axis], mode, padding, align) for axis in range(dims)]
 
 
 def _picked(array: Array, places: tuple[Array, ...]) -> Array:
     """(batch, channels, *out): the elements at these places."""
     batch = np.arange(array.shape[0]).reshape((-1, *(1,) * (places[0].ndim - 1)))
-    return np.moveaxis(array[(batch, slice(None), *places)], -1, 1)
+    return np.moveaxis(array[(batch, slice(None), *places)], -1, 1)  # type: ignore[arg-type]
 
 
 def sample(array: Array, grid: Array, mode: int, padding: int, align: bool) -> Array:

@@ -180,6 +180,6 @@ def adaptive_max(array: Array, out: Ints) -> tuple[Array, Array]:
         window = tuple(slice(*starts[axis][i]) for axis, i in enumerate(at))
         flat = array[(slice(None), slice(None), *window)].reshape((*lead, -1))
         chosen = (flat.astype(np.float32) if flat.dtype.itemsize == 2 else flat).argmax(-1)
-        values[(slice(None), slice(None), *at)] = np.take_along_axis(flat, chosen[..., None], -1)[..., 0]
-        places[(slice(None), slice(None), *at)] = numbers[window].reshape(-1)[chosen]
+        values[(slice(None), slice(None), *at)] = np.take_along_axis(flat, chosen[..., None], -1)[..., 0]  # type: ignore[index]
+        places[(slice(None), slice(None), *at)] = numbers[window].reshape(-1)[chosen]  # type: ignore[index]
     return values, places

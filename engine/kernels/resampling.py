@@ -87,7 +87,7 @@ def smoothed(size: int, out: int, given: float | None, align: bool, cubical: boo
 
 def _filter(x: Array, cubical: bool) -> Array:
     if not cubical:
-        return np.maximum(1 - x, 0)
+        return np.maximum(1 - x, 0)  # type: ignore[no-any-return]
     a = -0.5
     near, far = ((a + 2) * x - (a + 3)) * x * x + 1, ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
     return np.where(x < 1, near, np.where(x < 2, far, 0))

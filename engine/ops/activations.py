@@ -92,7 +92,7 @@ def _elu(a: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 def _elu_grad(grad: Tensor, self: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
     low = grad * (input_scale * alpha * scale) * (self * input_scale).exp()
-    return where(self > 0, grad * scale, low)  # type: ignore[no-any-return]
+    return where(self > 0, grad * scale, low)
 
 
 _activation(
@@ -231,9 +231,7 @@ _activation(
     namespace="torch",
     inplace=False,
 )
-_log_sigmoid_kernel = elementwise(
-    lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))), "log_sigmoid_cpu", FLOATS
-)
+_log_sigmoid_kernel = elementwise(lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))), "log_sigmoid_cpu", FLOATS)
 _decay_kernel = elementwise(lambda a: np.exp(-np.abs(a)), "log_sigmoid_cpu", FLOATS)
 _log_sigmoid_forward = define(
     "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
@@ -263,6 +261,7 @@ def _glu(self: Tensor, dim: int) -> Tensor:
     size = self._array.shape[dim]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
+
     def halves(a: Any) -> Any:
         first, second = np.split(a, 2, axis=dim)
         wide = first.astype(np.float32) if a.dtype.itemsize == 2 else first
@@ -344,7 +343,7 @@ def _celu(a: Any, alpha: Any) -> Any:
 
 
 def _celu_grad(grad: Tensor, self: Tensor, alpha: Any) -> Tensor:
-    return where(self > 0, grad, grad * (self / alpha).exp())  # type: ignore[no-any-return]
+    return where(self > 0, grad, grad * (self / alpha).exp())
 
 
 _celu_kernel = elementwise(_celu, "elu_cpu", FLOATS, count=1)

@@ -26,9 +26,9 @@ NAMESPACE = "torch._C._nn"
 def _scores(query: Array, key: Array, causal: bool, mask: Array | None, scale: float) -> Array:
     scores = np.matmul(query, key.swapaxes(-1, -2)) * query.dtype.type(scale)
     if causal:
-        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+        scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)  # type: ignore[type-var]
     if mask is None:
-        return scores
+        return scores  # type: ignore[no-any-return]
     return np.where(mask, scores, -np.inf) if mask.dtype == np.bool_ else scores + mask
 
 
@@ -219,7 +219,7 @@ def _validate(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) ->
     if any(t.dim() < 2 for t in tensors):
         q, k, v = (str(t.dim()) for t in tensors)
         raise RuntimeError(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q} key.dim: {k} and "
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q} key.dim: {k} and "  # noqa: E501
             f"value.dim: {v} instead."
         )
     if mask is not None and mask.dtype not in (bool_, float32, query.dtype):

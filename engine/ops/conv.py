@@ -92,7 +92,7 @@ def _run_backward(
         found[0] = kernels.forward(grad, matrix, how) if transposed else kernels.backward_input(
             grad, matrix, array.shape[2:], how)  # fmt: skip
         if transposed:  # output padding may leave positions that no input reaches
-            found[0] = found[0][(..., *(slice(0, n) for n in array.shape[2:]))]  # type: ignore[index]
+            found[0] = found[0][(..., *(slice(0, n) for n in array.shape[2:]))]  # type: ignore[arg-type, index]
     if output_mask[1]:
         pair = (array, grad) if transposed else (grad, array)
         found[1] = kernels.backward_weight(*pair, matrix.shape[2:], how)
@@ -191,7 +191,7 @@ def convolved(input: Tensor, weight: Tensor, bias: Tensor | None, *how: Any) -> 
     b_real, b_imag = (None, None) if bias is None else _parts(bias)
     a = convolution.call(real, w_real, b_real, *how)
     b = convolution.call(imag, w_imag, None, *how)
-    c = convolution.call(real + imag, w_real + w_imag, None if bias is None else b_real + b_imag, *how)
+    c = convolution.call(real + imag, w_real + w_imag, None if bias is None else b_real + b_imag, *how)  # type: ignore[operator]
     return a - b + mul_scalar.call(c - a - b, 1j)
 
 
@@ -200,7 +200,7 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, dila
     dims = weight.dim() - 2
     if weight.dim() != input.dim():
         raise RuntimeError(
-            f"Expected {weight.dim()}-dimensional input for {weight.dim()}-dimensional weight{list(weight.shape)}, but got "
+            f"Expected {weight.dim()}-dimensional input for {weight.dim()}-dimensional weight{list(weight.shape)}, but got "  # noqa: E501
             f"{input.dim()}-dimensional input of size {list(input.shape)} instead"
         )
     if any(s != 1 for s in stride):

@@ -89,9 +89,7 @@ def _check(input: Tensor, grid: Tensor, mode: int) -> None:
             f"{list(grid.shape)}"
         )
     if input.dim() not in (4, 5) or input.dim() != grid.dim():
-        raise RuntimeError(
-            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, " + shapes
-        )
+        raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, " + shapes)
     for dim in range(2, input.dim()):
         if not input.shape[dim]:
             raise RuntimeError(
@@ -144,7 +142,7 @@ _affine_backward = define(
     "affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> Tensor",
     doc="The gradient of the affine maps.",
     run=_affine_back,
-    grads={"grad": lambda grad, size, align_corners: affine.call(grad, size, align_corners)},
+    grads={"grad": lambda grad, size, align_corners: affine.call(grad, size, align_corners)},  # type: ignore[has-type]
     method=False,
     function=False,
 )

@@ -54,13 +54,9 @@ def _check(shape: list[int], out: Ints, dims: int) -> None:
         names = "DHW"[-dims:]
         given = ", ".join(f"{c}: {n}" for c, n in zip(names, shape[2:], strict=True))
         made = ", ".join(f"{c}: {n}" for c, n in zip(names, out, strict=True))
-        raise RuntimeError(
-            f"Input and output sizes should be greater than 0, but got input ({given}) output ({made})"
-        )
+        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({given}) output ({made})")
     if 0 in shape[1:]:
-        raise RuntimeError(
-            f"Non-empty {words[dims][0]} data tensor expected but got a tensor with sizes {shape}"
-        )
+        raise RuntimeError(f"Non-empty {words[dims][0]} data tensor expected but got a tensor with sizes {shape}")
 
 
 def _run(self: Tensor, out: Ints, align: bool, scales: Sequence[float | None], name: str) -> Tensor:
@@ -123,7 +119,7 @@ def _backward_of(name: str, dims: int, tail: str, back: Any, aligned: bool, name
     passed = (["align_corners"] if aligned else []) + names
     source = f"lambda grad, output_size, {', '.join(passed)}: forward(name)(grad, output_size, {', '.join(passed)})"
     op = define(
-        f"{name}_backward(Tensor grad_output, SymInt[{dims}] output_size, SymInt[{dims + 2}] input_size, {tail}) -> Tensor",
+        f"{name}_backward(Tensor grad_output, SymInt[{dims}] output_size, SymInt[{dims + 2}] input_size, {tail}) -> Tensor",  # noqa: E501
         doc="The gradients, given back to the elements that were mixed.",
         run=back,
         grads={"grad_output": eval(source, {"forward": op_call, "name": name})},

@@ -202,8 +202,8 @@ def _householder_product(input: Tensor, tau: Tensor) -> Tensor:
 
 def _again(function: Any, grad: Tensor, *inputs: Tensor) -> tuple[Any, ...]:
     """Gradients by running ``function`` once more with a graph and differentiating that."""
-    from stridescope.engine.autograd.modes import grad_mode
     from stridescope.engine.autograd.api import grad as differentiated
+    from stridescope.engine.autograd.modes import grad_mode
 
     keep = grad_mode.enabled
     leaves = inputs if keep else tuple(t.detach().requires_grad_(True) for t in inputs)

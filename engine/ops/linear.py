@@ -18,9 +18,7 @@ NAMESPACE = "torch._C._nn"
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     dims, weight_dims = input._array.ndim, weight._array.ndim
     if not dims or not weight_dims:
-        raise RuntimeError(
-            f"both arguments to linear need to be at least 1D, but they are {dims}D and {weight_dims}D"
-        )
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {dims}D and {weight_dims}D")
     if bias is not None and dims == 2:
         return op_call("addmm")(bias, input, weight.t())
     if bias is not None and input.is_contiguous():
@@ -56,14 +54,14 @@ trilinear = define(
     doc="The product of three tensors, each stretched over dims that it lacks, added up along some dims.",
     run=kernel(_trilinear),
     grads={
-        "i1": lambda grad, i2, i3, expand1, expand2, expand3, sumdim: (
-            trilinear.call(grad, i2, i3, sumdim, expand2, expand3, expand1)
+        "i1": lambda grad, i2, i3, expand1, expand2, expand3, sumdim: trilinear.call(  # type: ignore[has-type]
+            grad, i2, i3, sumdim, expand2, expand3, expand1
         ),
-        "i2": lambda grad, i1, i3, expand1, expand2, expand3, sumdim: (
-            trilinear.call(i1, grad, i3, expand1, sumdim, expand3, expand2)
+        "i2": lambda grad, i1, i3, expand1, expand2, expand3, sumdim: trilinear.call(  # type: ignore[has-type]
+            i1, grad, i3, expand1, sumdim, expand3, expand2
         ),
-        "i3": lambda grad, i1, i2, expand1, expand2, expand3, sumdim: (
-            trilinear.call(i1, i2, grad, expand1, expand2, sumdim, expand3)
+        "i3": lambda grad, i1, i2, expand1, expand2, expand3, sumdim: trilinear.call(  # type: ignore[has-type]
+            i1, i2, grad, expand1, expand2, sumdim, expand3
         ),
     },
     samples=[((2, 3), (4, 3, 5), (2, 5), [1, 3], [0], [1, 2], [2, 3])],

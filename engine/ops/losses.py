@@ -23,7 +23,7 @@ NONE, MEAN, SUM = 0, 1, 2
 
 def reduced(loss: Tensor, reduction: int) -> Tensor:
     """The elements' losses, their mean or their sum, as ops that autograd sees (``apply_loss_reduction``)."""
-    return loss.mean() if reduction == MEAN else loss.sum() if reduction == SUM else loss  # type: ignore[no-any-return]
+    return loss.mean() if reduction == MEAN else loss.sum() if reduction == SUM else loss
 
 
 def reduced_quietly(loss: Tensor, reduction: int) -> Tensor:

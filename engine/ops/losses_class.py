@@ -144,7 +144,9 @@ def _run_backward(
 
 
 def _define_backward(name: str) -> Any:
-    def again(grad: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int, total_weight: Tensor) -> Any:
+    def again(
+        grad: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int, total_weight: Tensor
+    ) -> Any:
         picked = op_call(name.removesuffix("_backward") + "_forward")(grad, target, weight, reduction, ignore_index)[0]
         return picked
 
@@ -192,9 +194,9 @@ def _define_forward(name: str, node: str, run: Any, backward: Any, samples: list
     define(
         f"{name}(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
         doc="Minus the log probability of each element's class.",
-        composite=lambda self, target, weight=None, reduction=MEAN, ignore_index=-100: (
-            forward.call(self, target, weight, reduction, ignore_index)[0]
-        ),
+        composite=lambda self, target, weight=None, reduction=MEAN, ignore_index=-100: forward.call(
+            self, target, weight, reduction, ignore_index
+        )[0],
         samples=samples,
         method=False,
         namespace=NAMESPACE,

@@ -115,7 +115,7 @@ define(
     method=False,
 )
 
-# ---- margins between classes ------------------------------------------------------------------------------------------
+# ---- margins between classes ----------------------------------------------------------------------------------------
 
 
 def _rows(tensor: Tensor) -> Array:
@@ -126,9 +126,7 @@ def _rows(tensor: Tensor) -> Array:
 def _check_margin(self: Tensor, target: Tensor, name: str) -> None:
     shape = list(self.shape)
     if self.dim() > 2 or (self.dim() == 2 and 0 in shape[1:]) or (self.dim() < 2 and not self.numel()):
-        raise RuntimeError(
-            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {shape}"
-        )
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {shape}")
     if name == "multi_margin":
         frames = shape[0] if self.dim() == 2 else 1
         if not (target.dim() <= 1 and target.numel() == frames):

@@ -57,9 +57,7 @@ def _row(array: Array, kind: dtype, source: Tensor) -> Tensor:
     return fresh(dense(np.asarray(array, kind.np)), kind, source.device)
 
 
-def gradient(
-    grad: Tensor, hat: Tensor, rstd: Tensor, weight: Any, dims: tuple[int, ...], trained: bool
-) -> Tensor:
+def gradient(grad: Tensor, hat: Tensor, rstd: Tensor, weight: Any, dims: tuple[int, ...], trained: bool) -> Tensor:
     """The input's gradient by ops: ``hat`` is the normalised input, the mean and deviation belong to ``dims``."""
     scaled = grad if weight is None else grad * weight
     if not trained:
@@ -278,7 +276,7 @@ def _instance_norm(
     count, channels = input.shape[:2]
     flat = input.contiguous().view((1, count * channels, *input.shape[2:]))
     parts = [None if t is None else t.repeat(count) for t in (weight, bias, running_mean, running_var)]
-    out = _checked_batch_norm(flat, *parts, use_input_stats, momentum, eps, cudnn_enabled)
+    out = _checked_batch_norm(flat, *parts, use_input_stats, momentum, eps, cudnn_enabled)  # type: ignore[arg-type, call-arg]
     for running, repeated in ((running_mean, parts[2]), (running_var, parts[3])):
         if running is not None and repeated is not None:
             running._array[...] = resolved(repeated).reshape((count, channels)).mean(0)

@@ -59,7 +59,7 @@ constant_pad = define(
     "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
     doc="One value around the last dims; negative amounts cut off.",
     run=_constant,
-    grads={"self": lambda grad, pad: constant_pad.call(grad, tuple(-p for p in pad), 0)},
+    grads={"self": lambda grad, pad: constant_pad.call(grad, tuple(-p for p in pad), 0)},  # type: ignore[has-type]
     samples=[((2, 3), [1, 2]), ((2, 3), [1, -1, 2, 0])],
     method=False,
 )
@@ -222,9 +222,7 @@ def _pad(self: Tensor, pad: Ints, mode: str, value: Any) -> Any:
                 return _circular(self.unsqueeze(0), pad).squeeze(0)
             return _circular(self, pad)
     if mode in (*_NAMES, "circular"):
-        raise NotImplementedError(
-            "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now"
-        )
+        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
     raise NotImplementedError(f"Unrecognised padding mode {mode}")
 
 

@@ -115,9 +115,7 @@ def check_1d(input: Tensor, name: str) -> None:
         )
 
 
-def check_max_1d(
-    input: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
-) -> None:
+def check_max_1d(input: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> None:
     """``max_pool1d`` has checks of its own."""
     shape = list(input.shape)
     if len(shape) not in (2, 3) or 0 in shape[-2:]:

@@ -37,7 +37,7 @@ class Weights(NamedTuple):
         return op_call("linear")(hidden, self.hh, self.bias_hh)
 
 
-# ---- one step: cells take the input's part of the gates ----------------------------------------------------------------
+# ---- one step: cells take the input's part of the gates -------------------------------------------------------------
 
 
 def _simple(method: str) -> Step:
@@ -73,7 +73,7 @@ STEPS: dict[str, Step] = {
 
 
 def _shown(hidden: Hidden) -> Tensor:
-    return hidden[0] if isinstance(hidden, tuple) else hidden
+    return hidden[0] if isinstance(hidden, tuple) else hidden  # type: ignore[no-any-return]
 
 
 def _each(hidden: Hidden, function: Callable[[Tensor], Tensor]) -> Hidden:
@@ -86,7 +86,7 @@ def _joined(states: Sequence[Hidden]) -> Hidden:
     return concatenated(list(states), 0)
 
 
-# ---- one layer in one direction ------------------------------------------------------------------------------------------
+# ---- one layer in one direction -------------------------------------------------------------------------------------
 
 
 def _over_steps(step: Step, input: Tensor, hidden: Hidden, weights: Weights, backwards: bool) -> tuple[Any, Hidden]:
@@ -113,8 +113,8 @@ def _over_packed(
         part = gates.narrow(0, at, count)
         at += count
         if count < last:
-            ended.append(_each(hidden, lambda h, c=count, n=last: h.narrow(0, c, n - c)))
-            hidden = _each(hidden, lambda h, c=count: h.narrow(0, 0, c))
+            ended.append(_each(hidden, lambda h, c=count, n=last: h.narrow(0, c, n - c)))  # type: ignore[misc]
+            hidden = _each(hidden, lambda h, c=count: h.narrow(0, 0, c))  # type: ignore[misc]
         last = count
         hidden = step(part, hidden, weights)
         outputs.append(_shown(hidden))
@@ -131,7 +131,7 @@ def _over_packed_backwards(
     outputs = []
     for count in reversed(sizes):
         if count > last:
-            more = _each(start, lambda h, c=count, n=last: h.narrow(0, n, c - n))
+            more = _each(start, lambda h, c=count, n=last: h.narrow(0, n, c - n))  # type: ignore[misc]
             hidden = _joined([hidden, more])
         part = gates.narrow(0, at - count, count)
         at, last = at - count, count
@@ -140,7 +140,7 @@ def _over_packed_backwards(
     return concatenated(outputs[::-1], 0), hidden
 
 
-# ---- all layers ------------------------------------------------------------------------------------------------------------
+# ---- all layers -----------------------------------------------------------------------------------------------------
 
 
 class Plan(NamedTuple):
@@ -160,7 +160,7 @@ def _grouped(params: Sequence[Tensor], how: Plan, projected: bool) -> list[Weigh
         raise RuntimeError(f"got an incorrect number of RNN parameters: expected {wanted}, got {len(params)}")
     groups = [list(params[i : i + each]) for i in range(0, len(params), each)]
     return [
-        Weights(g[0], g[1], *(g[2:4] if how.has_biases else (None, None)), g[-1] if projected else None)
+        Weights(g[0], g[1], *(g[2:4] if how.has_biases else (None, None)), g[-1] if projected else None)  # type: ignore[call-arg]
         for g in groups
     ]
 

@@ -27,7 +27,7 @@ def _shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     *lead, c, h, w = shape
     if c % (r * r):
         raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "  # noqa: E501
             f"input.size(-3)={c} is not divisible by {r * r}"
         )
     n = len(lead)
@@ -48,7 +48,7 @@ def _unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
     for name, size, place in (("height", h, -2), ("width", w, -1)):
         if size % r:
             raise RuntimeError(
-                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({place})={size} is "
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({place})={size} is "  # noqa: E501
                 f"not divisible by {r}"
             )
     n = len(lead)
@@ -68,7 +68,7 @@ shuffle = define(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
     doc="Groups of channels become blocks of pixels.",
     run=_shuffle,
-    grads={"self": lambda grad, upscale_factor: unshuffle.call(grad, upscale_factor)},
+    grads={"self": lambda grad, upscale_factor: unshuffle.call(grad, upscale_factor)},  # type: ignore[has-type]
     samples=[((1, 4, 2, 2), 2)],
     method=False,
 )
@@ -85,9 +85,7 @@ unshuffle = define(
 def _channels(self: Tensor, groups: int) -> Tensor:
     shape = list(self.shape)
     if len(shape) < 3:
-        raise RuntimeError(
-            f"channel_shuffle expects input with > 2 dims, but got input with sizes {shape}"
-        )
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {shape}")
     if groups <= 0:
         raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
     if shape[1] % groups:
@@ -102,7 +100,7 @@ channels = define(
     "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
     doc="Channels of different groups, interleaved.",
     run=_channels,
-    grads={"self": lambda grad, groups: channels.call(grad, grad.shape[1] // groups)},
+    grads={"self": lambda grad, groups: channels.call(grad, grad.shape[1] // groups)},  # type: ignore[has-type]
     samples=[((1, 4, 2, 2), 2)],
     method=False,
 )
@@ -124,13 +122,16 @@ def _check_numbers(kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) ->
                 f"{full} should be greater than zero, but got {short}_height: {values[0]} {short}_width: {values[1]}"
             )
     if any(p < 0 for p in padding):
-        raise RuntimeError(
-            f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}"
-        )
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
 
 
 def _im2col(self: Tensor, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
-    for name, values in (("kernel_size", kernel_size), ("dilation", dilation), ("padding", padding), ("stride", stride)):
+    for name, values in (
+        ("kernel_size", kernel_size),
+        ("dilation", dilation),
+        ("padding", padding),
+        ("stride", stride),
+    ):
         if len(values) != 2:
             raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(values)}")
     _check_numbers(kernel_size, dilation, padding, stride)
@@ -154,9 +155,7 @@ def _im2col(self: Tensor, kernel_size: Ints, dilation: Ints, padding: Ints, stri
     return _made(parts if len(shape) == 4 else parts[0], self)
 
 
-def _col2im(
-    self: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints
-) -> Tensor:
+def _col2im(self: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
     _check_numbers(kernel_size, dilation, padding, stride)
     shape = list(self.shape)
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
@@ -177,7 +176,7 @@ def _col2im(
         raise RuntimeError(
             f"Given output_size=({output_size[0]}, {output_size[1]}), kernel_size=({kernel_size[0]}, "
             f"{kernel_size[1]}), dilation=({dilation[0]}, {dilation[1]}), padding=({padding[0]}, {padding[1]}), "
-            f"stride=({stride[0]}, {stride[1]}), expected size of input's dimension 2 to match the calculated number of "
+            f"stride=({stride[0]}, {stride[1]}), expected size of input's dimension 2 to match the calculated number of "  # noqa: E501
             f"sliding blocks {out[0]} * {out[1]} = {out[0] * out[1]}, but got input.size(2)={blocks}."
         )
     array = resolved(self) if len(shape) == 3 else resolved(self)[None]
@@ -190,8 +189,8 @@ im2col = define(
     doc="The windows of an image as columns.",
     run=_im2col,
     grads={
-        "self": lambda grad, self_sym_argsize_minus_2, self_sym_argsize_minus_1, kernel_size, dilation, padding, stride: (
-            col2im.call(
+        "self": lambda grad, self_sym_argsize_minus_2, self_sym_argsize_minus_1, kernel_size, dilation, padding, stride: (  # noqa: E501
+            col2im.call(  # type: ignore[has-type]
                 grad, (self_sym_argsize_minus_2, self_sym_argsize_minus_1), kernel_size, dilation, padding, stride
             )
         )
@@ -206,8 +205,8 @@ col2im = define(
     doc="Columns of windows, added up into an image.",
     run=_col2im,
     grads={
-        "self": lambda grad, kernel_size, dilation, padding, stride: (
-            im2col.call(grad, kernel_size, dilation, padding, stride)
+        "self": lambda grad, kernel_size, dilation, padding, stride: im2col.call(
+            grad, kernel_size, dilation, padding, stride
         )
     },
     method=False,

@@ -19,7 +19,7 @@ from stridescope.engine.torch.nn.parameter import Parameter
 ROOM = "stridescope.engine."
 # dtypes that are younger than PyTorch's storage classes: their storages are saved as bytes
 WITHOUT_STORAGE_CLASS = ("uint16", "uint32", "uint64")
-_Python: Any = pickle._Pickler  # type: ignore[attr-defined]
+_Python: Any = pickle._Pickler
 
 
 class CheckpointPickler(_Python):  # type: ignore[misc]
@@ -36,7 +36,7 @@ class CheckpointPickler(_Python):  # type: ignore[misc]
         if not isinstance(obj, (TypedStorage, UntypedStorage)):
             return None
         plain = isinstance(obj, UntypedStorage)
-        storage, kind = (obj._over, uint8) if plain else (obj._untyped_storage._over, obj.dtype)
+        storage, kind = (obj._over, uint8) if plain else (obj._untyped_storage._over, obj.dtype)  # type: ignore[union-attr]
         if storage.nbytes and self._kinds.setdefault(id(storage), kind) is not kind:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         key = self._keys.get(id(storage))
@@ -79,7 +79,7 @@ def _attributes(tensor: Tensor) -> dict[str, Any]:
 
 
 def _reduced_parameter(param: Any) -> tuple[Any, ...]:
-    arguments = (param.data, param.requires_grad, OrderedDict())
+    arguments = (param.data, param.requires_grad, OrderedDict())  # type: ignore[var-annotated]
     attributes = _attributes(param)
     if attributes:
         return _utils._rebuild_parameter_with_state, (*arguments, attributes)
@@ -98,7 +98,7 @@ def _plain(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
     layout, kind = tensor.layout_, tensor.dtype
     if tensor.device is META:
         return _utils._rebuild_meta_tensor_no_storage, (kind, layout.sizes, layout.strides, tensor.requires_grad)
-    place = (layout.offset, tuple(layout.sizes), tuple(layout.strides), tensor.requires_grad, OrderedDict())
+    place = (layout.offset, tuple(layout.sizes), tuple(layout.strides), tensor.requires_grad, OrderedDict())  # type: ignore[var-annotated]
     memory = untyped(tensor)
     if kind.name in WITHOUT_STORAGE_CLASS:
         return _utils._rebuild_tensor_v3, (memory, *place, kind)

@@ -24,7 +24,7 @@ OPCODES = (
     "EMPTY_SET", "BININT", "BININT1", "BININT2", "BINFLOAT", "BINUNICODE", "SHORT_BINSTRING", "BINPERSID", "BINGET",
     "LONG_BINGET", "BINPUT", "LONG_BINPUT", "LONG1", "STOP",
 )  # fmt: skip
-_Python: Any = pickle._Unpickler  # type: ignore[attr-defined]
+_Python: Any = pickle._Unpickler
 
 
 class Allowed:

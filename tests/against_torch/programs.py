@@ -3,22 +3,23 @@
 A program is made while it runs: a seeded generator picks each step from what the tensors look like at that moment. Two
 torches that agree see the same program; where they first disagree, what they observed differs.
 
-    python programs.py MODULE FIRST COUNT [--steps N] [--kinds a,b,…] [--show]
-
-runs the programs with seeds FIRST, FIRST + 1, … and prints one JSON list of observations a line; ``--show`` prints the
-steps for people. ``compare(ours, theirs)`` finds the first difference of two such lists.
+``run_programs.py`` runs them from the command line and compares what two torches observed.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib
-import json
 import math
 import random
-import sys
 from collections.abc import Callable
 from typing import Any
+
+from observations import (  # the file lies beside this one; run_programs.py puts its folder on the path
+    broadcasts,
+    flat,
+    grad_of,
+    look,
+    plain,
+)
 
 Step = Callable[["Program"], Any]
 STEPS: dict[str, list[tuple[str, Step, int]]] = {}
@@ -116,75 +117,6 @@ class Program:
     def watched(self, fresh: list[str]) -> list[str]:
         """New tensors, and sometimes all: looking at a view's grad_fn has effects of its own."""
         return list(self.tensors) if self.chance(0.3) else fresh
-
-
-def broadcasts(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    if len(shape) > len(target):
-        return False
-    return all(a in (1, b) for a, b in zip(reversed(shape), reversed(target), strict=False))
-
-
-def look(program: Program, tensor: Any, graph: bool) -> Any:
-    """Everything one can see of a tensor."""
-    seen: dict[str, Any] = {
-        "shape": list(tensor.shape),
-        "stride": strides(tensor),
-        "offset": tensor.storage_offset(),
-        "version": None if program.inferred else tensor._version,
-        "requires_grad": tensor.requires_grad,
-        "values": [plain(v) for v in flat(tensor.detach().tolist())],
-        "shares": [n for n, t in program.tensors.items() if shares(t, tensor)],
-        "base": base_of(program, tensor),
-    }
-    if graph:
-        seen |= graph_of(tensor)
-    return seen
-
-
-def strides(tensor: Any) -> list[int | None]:
-    """The strides that matter: those of dims with more than one element."""
-    return [stride if size > 1 else None for size, stride in zip(tensor.shape, tensor.stride(), strict=True)]
-
-
-def base_of(program: Program, tensor: Any) -> Any:
-    if tensor._base is None:
-        return None
-    return [name for name, t in program.tensors.items() if t is tensor._base] or "unnamed"
-
-
-def shares(one: Any, other: Any) -> bool:
-    return bool(one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr() and one.numel())
-
-
-def graph_of(tensor: Any) -> dict[str, Any]:
-    try:
-        node = tensor.grad_fn
-    except RuntimeError as error:
-        return {"grad_fn": f"raised {str(error).splitlines()[0]}"}
-    names = [] if node is None else [(None if n is None else n.name(), k) for n, k in node.next_functions]
-    grad = tensor.grad if tensor.is_leaf or tensor.retains_grad else None
-    return {
-        "grad_fn": None if node is None else node.name(),
-        "next": names,
-        "leaf": tensor.is_leaf,
-        "grad": None if grad is None else grad_of(grad),
-    }
-
-
-def grad_of(grad: Any) -> Any:
-    node = grad.grad_fn
-    values = [plain(v) for v in flat(grad.detach().tolist())]
-    return [list(grad.shape), strides(grad), grad._version, node and node.name(), values]
-
-
-def flat(values: Any) -> list[Any]:
-    return [v for item in values for v in flat(item)] if isinstance(values, list) else [values]
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return float(f"{value:.9g}") if isinstance(value, float) else value
 
 
 # ---- the steps -------------------------------------------------------------------------------------------------------
@@ -521,56 +453,3 @@ def into_inputs(p: Program) -> Any:
 
 
 KINDS = list(STEPS)
-
-# ---- from the command line, and comparing ----------------------------------------------------------------------------
-
-
-def observe(torch: Any, seed: int, steps: int, kinds: list[str]) -> list[Any]:
-    """Run one program and give everything it observed."""
-    program = Program(torch, seed, kinds)
-    program.run(steps)
-    return program.seen
-
-
-def compare(ours: Any, theirs: Any, path: str = "") -> str | None:
-    """The first difference of two observations, in words; None when they agree."""
-    if isinstance(ours, float) and isinstance(theirs, (int, float)):
-        return None if math.isclose(ours, theirs, rel_tol=1e-6, abs_tol=1e-7) else f"{path}: {ours} but torch {theirs}"
-    if type(ours) is not type(theirs):
-        return f"{path}: {ours} but torch {theirs}"
-    if isinstance(ours, dict):
-        for key in [*theirs, *(k for k in ours if k not in theirs)]:
-            if key not in ours or key not in theirs:
-                return f"{path}.{key}: only one of them"
-            if found := compare(ours[key], theirs[key], f"{path}.{key}"):
-                return found
-        return None
-    if isinstance(ours, list):
-        for position, (a, b) in enumerate(zip(ours, theirs, strict=False)):
-            if found := compare(a, b, f"{path}[{position}]"):
-                return found
-        return None if len(ours) == len(theirs) else f"{path}: {len(ours)} entries but torch {len(theirs)}"
-    return None if ours == theirs else f"{path}: {ours} but torch {theirs}"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("module")
-    parser.add_argument("first", type=int)
-    parser.add_argument("count", type=int)
-    parser.add_argument("--steps", type=int, default=25)
-    parser.add_argument("--kinds", default=",".join(KINDS))
-    parser.add_argument("--show", action="store_true")
-    options = parser.parse_args()
-    torch = importlib.import_module(options.module)
-    for seed in range(options.first, options.first + options.count):
-        seen = observe(torch, seed, options.steps, options.kinds.split(","))
-        if options.show:
-            for entry in seen:
-                print(json.dumps(entry))
-        else:
-            print(json.dumps(seen))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-PROGRAMS = pathlib.Path(__file__).with_name("programs.py")
+PROGRAMS = pathlib.Path(__file__).with_name("run_programs.py")
 BATCH = 50
 
 

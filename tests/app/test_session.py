@@ -51,8 +51,8 @@ def run(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Callable[[str], Mai
 
 
 def reach(qtbot: QtBot, window: MainWindow, status: str) -> None:
-    qtbot.waitUntil(lambda: window.session.status == status, timeout=PATIENCE)
-    window.refresh()
+    settled = status == "running"
+    qtbot.waitUntil(lambda: window.session.status == status and (settled or window.settled), timeout=PATIENCE)
 
 
 def editor_line(window: MainWindow) -> int:

@@ -99,7 +99,7 @@ def _cast(value: Any, device_type: str, to: dtype) -> Any:
         return {_cast(key, device_type, to): _cast(item, device_type, to) for key, item in value.items()}
     if isinstance(value, Iterable):
         items = (_cast(item, device_type, to) for item in value)
-        return type(value)(items) if isinstance(value, (list, tuple)) else items  # type: ignore[call-arg]
+        return type(value)(items) if isinstance(value, (list, tuple)) else items
     return value
 
 

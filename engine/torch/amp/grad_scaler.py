@@ -83,12 +83,12 @@ class GradScaler:
         if isinstance(outputs, Tensor):
             if self._scale is None:
                 on = outputs.device
-                self._scale = torch.full((), self._init_scale, dtype=torch.float32, device=on)
-                self._growth_tracker = torch.full((), self._init_growth_tracker, dtype=torch.int32, device=on)
+                self._scale = torch.full((), self._init_scale, dtype=torch.float32, device=on)  # type: ignore[misc]
+                self._growth_tracker = torch.full((), self._init_growth_tracker, dtype=torch.int32, device=on)  # type: ignore[misc]
             return outputs * self._scale.to(device=outputs.device, non_blocking=True)
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
-            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled  # type: ignore[call-arg]
+            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
     def unscale_(self, optimizer: Any) -> None:
@@ -101,7 +101,7 @@ class GradScaler:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if progress.stage is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        found = torch.full((), 0.0, dtype=torch.float32, device=scale.device)
+        found = torch.full((), 0.0, dtype=torch.float32, device=scale.device)  # type: ignore[misc]
         progress.found_inf = _unscaled(optimizer, scale.double().reciprocal().float(), found)
         progress.stage = OptState.UNSCALED
 

@@ -176,6 +176,7 @@ globals().update(CUDA_TYPES)
 for _made in (device, device_of):
     _made.__module__ = "torch.cuda"
 
+
 def __getattr__(name: str) -> Any:
     if name == "amp":  # the older names of torch.amp, loaded when a script asks for them
         return importlib.import_module(f"{__name__}.amp")

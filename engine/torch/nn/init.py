@@ -197,9 +197,7 @@ def _deprecated(name: str) -> Any:
     new = globals()[f"{name}_"]
 
     def old(*args: Any, **kwargs: Any) -> Any:
-        warn(
-            f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning
-        )
+        warn(f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`.", FutureWarning)
         return new(*args, **kwargs)
 
     old.__name__ = name

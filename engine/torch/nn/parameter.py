@@ -29,7 +29,7 @@ class Parameter(Tensor):
         if data is None:
             from stridescope.engine import torch
 
-            data = torch.empty(0)
+            data = torch.empty(0)  # type: ignore[misc]
         made = as_type(cls, data)
         if requires_grad:
             made.requires_grad_(True)
@@ -65,7 +65,7 @@ class Buffer(Tensor):
         if data is None:
             from stridescope.engine import torch
 
-            data = torch.empty(0)
+            data = torch.empty(0)  # type: ignore[misc]
         made = as_type(cls, data)
         made.persistent = persistent
         made._is_buffer = True

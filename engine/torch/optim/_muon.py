@@ -77,7 +77,7 @@ def _orthogonal(matrix: Tensor, coefficients: Any, steps: int, eps: float) -> Te
     for _ in range(steps):
         gram = found @ found.T
         found = torch.addmm(found, torch.addmm(gram, gram, gram, beta=cubic, alpha=quintic), found, beta=linear)
-    return found.T if tall else found
+    return found.T if tall else found  # type: ignore[no-any-return]
 
 
 def _ratio(rule: str | None, rows: int, columns: int) -> float:

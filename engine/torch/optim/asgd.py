@@ -40,7 +40,7 @@ class ASGD(SingleTensorOptimizer):
         """The average begins at zero."""
         place = {"device": param.device, "dtype": counter_dtype()}
         state["step"] = torch.zeros((), **place)
-        state["eta"] = torch.as_tensor(checks.scalar(group["lr"]), **place).clone().detach()
+        state["eta"] = torch.as_tensor(checks.scalar(group["lr"]), **place).clone().detach()  # type: ignore[attr-defined]
         state["mu"] = torch.ones((), **place)
         state["ax"] = like(param)
 
@@ -56,5 +56,5 @@ class ASGD(SingleTensorOptimizer):
             average.add_(param.sub(average).mul_(state["mu"]))
         else:
             average.copy_(param)
-        state["eta"].copy_(torch.as_tensor(lr / ((1 + lambd * lr * step) ** group["alpha"])))
-        state["mu"].copy_(torch.as_tensor(1 / max(1, step - group["t0"])))
+        state["eta"].copy_(torch.as_tensor(lr / ((1 + lambd * lr * step) ** group["alpha"])))  # type: ignore[attr-defined]
+        state["mu"].copy_(torch.as_tensor(1 / max(1, step - group["t0"])))  # type: ignore[attr-defined]

@@ -75,4 +75,4 @@ class NAdam(SingleTensorOptimizer):
 
 
 def _momentum(beta1: float, step: float, decay: float) -> float:
-    return beta1 * (1.0 - 0.5 * (0.96 ** (step * decay)))
+    return beta1 * (1.0 - 0.5 * (0.96 ** (step * decay)))  # type: ignore[no-any-return]

@@ -76,7 +76,7 @@ class _LineSearch:
         while self.evaluations - 1 < self.most:
             if abs(bracket[1].t - bracket[0].t) * self.reach < SMALLEST:
                 break
-            t, stuck = _inside(_cubic(*bracket), [point.t for point in bracket], stuck)
+            t, stuck = _inside(_cubic(*bracket), [point.t for point in bracket], stuck)  # type: ignore[arg-type]
             now = self.at(t)
             if self._rises(now) or now.loss >= bracket[low].loss:
                 bracket[high] = now

@@ -41,7 +41,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
             else:
                 average.copy_(average * decay + now * (1 - decay))
 
-    return ema_update
+    return ema_update  # type: ignore[no-any-return]
 
 
 def get_swa_multi_avg_fn() -> Callable[..., None]:
@@ -55,7 +55,7 @@ def get_swa_multi_avg_fn() -> Callable[..., None]:
             else:
                 average.add_(now - average, alpha=1.0 / (num_averaged + 1))
 
-    return swa_update
+    return swa_update  # type: ignore[no-any-return]
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
@@ -66,7 +66,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[..., Any]:
     def ema_update(ema_param: Tensor, current_param: Tensor, num_averaged: Any) -> Any:
         return decay * ema_param + (1 - decay) * current_param
 
-    return ema_update
+    return ema_update  # type: ignore[no-any-return]
 
 
 def get_swa_avg_fn() -> Callable[..., Any]:
@@ -76,10 +76,10 @@ def get_swa_avg_fn() -> Callable[..., Any]:
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Any:
         return averaged_param + (current_param - averaged_param) / (num_averaged + 1)
 
-    return swa_update
+    return swa_update  # type: ignore[no-any-return]
 
 
-class AveragedModel(_module.Module):  # type: ignore[misc]
+class AveragedModel(_module.Module):  # type: ignore[misc, name-defined]
     """A copy of a model whose parameters are averages; raises AssertionError when two ways to average are given."""
 
     def __init__(

@@ -307,14 +307,14 @@ class _Refill(saved_tensors_hooks):
             position = frame.counts[number]
             frame.counts[number] += 1
             if position >= len(frame.holders):
-                return tensor.detach()
+                return tensor.detach()  # type: ignore[no-any-return]
             holder = frame.holders[position]()
             if holder is not None:
                 holder.keys[number] = position
                 frame.found[number][position] = tensor.detach()
             if frame.early_stop and frame.counts[number] == len(frame.holders):
                 raise _Stop
-            return tensor.detach()
+            return tensor.detach()  # type: ignore[no-any-return]
 
         super().__init__(pack, lambda tensor: tensor)
 
@@ -359,7 +359,7 @@ class _SaveInputs(Function):
     def forward(ctx: Any, key: Tensor, *tensors: Tensor) -> Tensor:
         """Keep the tensors; the result is only there to hold the node."""
         ctx.save_for_backward(*tensors)
-        return key.detach()
+        return key.detach()  # type: ignore[no-any-return]
 
     @staticmethod
     def backward(ctx: Any, *grad_outputs: Any) -> Any:

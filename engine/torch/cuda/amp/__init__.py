@@ -22,7 +22,7 @@ class autocast(autocast_mode.autocast):
 
     def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
         _deprecated("autocast")
-        fast = dtype or autocast_mode.float16
+        fast = dtype or autocast_mode.float16  # type: ignore[attr-defined]
         super().__init__("cuda", enabled=enabled, dtype=fast, cache_enabled=cache_enabled)
 
 

@@ -37,9 +37,7 @@ def _check_shapes(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask:
     """Whether there is a batch dim; raises AssertionError for tensors that do not go together."""
     dims = query.dim()
     if dims not in (2, 3):
-        raise AssertionError(
-            f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor"
-        )
+        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {dims}-D query tensor")
     batched = dims == 3
     start = f"For {'batched (3-D)' if batched else 'unbatched (2-D)'} `query`, expected"
     if key.dim() != dims or value.dim() != dims:
@@ -58,7 +56,7 @@ def _check_shapes(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask:
         wanted = (num_heads, query.shape[0], key.shape[0])
         if not batched and mask.dim() == 3 and tuple(mask.shape) != wanted:
             raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {mask.shape}")
-    return batched
+    return batched  # type: ignore[no-any-return]
 
 
 def _stacked(projected: Tensor, count: int, size: int) -> Any:
@@ -99,7 +97,9 @@ def _checked_mask(mask: Any, batch: int, num_heads: int, target: int, source: in
 
 
 def _masks(query: Tensor, padding: Any, mask: Any, is_causal: bool, need_weights: bool) -> tuple[Any, Any, bool]:
-    padding = canonical_mask(padding, "key_padding_mask", None if mask is None else mask.dtype, "attn_mask", query.dtype)
+    padding = canonical_mask(
+        padding, "key_padding_mask", None if mask is None else mask.dtype, "attn_mask", query.dtype
+    )
     if is_causal and mask is None:
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
@@ -155,9 +155,7 @@ def _projections(
             raise AssertionError("use_separate_proj_weight is False but in_proj_weight is None")
         return _in_projection_packed(query, key, value, weight, bias)
     if key.shape[:2] != value.shape[:2]:
-        raise AssertionError(
-            f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}"
-        )
+        raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's {value.shape[:2]}")
     for name, part in zip("qkv", separate, strict=True):
         if part is None:
             raise AssertionError(f"use_separate_proj_weight is True but {name}_proj_weight is None")
@@ -167,9 +165,7 @@ def _projections(
     return q, k, v
 
 
-def _attended(
-    q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, shape: tuple[int, int, int]
-) -> Any:
+def _attended(q: Any, k: Any, v: Any, mask: Any, dropout_p: float, is_causal: bool, shape: tuple[int, int, int]) -> Any:
     batch, num_heads, target = shape
     if mask is not None:
         single = mask.size(0) == 1 and mask.dim() == 3

@@ -63,9 +63,7 @@ def _sizes(input: Tensor, output_size: Any, dims: int) -> Any:
         return (output_size,) * dims
     own = input.shape[-dims:]
     if len(input.shape) <= len(output_size):
-        raise ValueError(
-            f"Input dimension should be at least {len(output_size) + 1}"
-        )
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if all(n is not None for n in output_size):
         return tuple(output_size)
     return tuple(n if size is None else size for size, n in zip(output_size, own, strict=True))
@@ -141,9 +139,7 @@ def _each(value: Any, dims: int) -> tuple[int, ...]:
 
 def _unpooled_size(input: Tensor, kernel: Any, stride: Any, padding: Any, output_size: Any, dims: int) -> list[int]:
     own = input.size()
-    default = [
-        (own[-dims + d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(dims)
-    ]
+    default = [(own[-dims + d] - 1) * stride[d] + kernel[d] - 2 * padding[d] for d in range(dims)]
     if output_size is None:
         return default
     if len(output_size) == dims + 2:
@@ -160,9 +156,7 @@ def _unpooled_size(input: Tensor, kernel: Any, stride: Any, padding: Any, output
     return list(output_size)
 
 
-def _unpool(
-    input: Tensor, indices: Tensor, kernel: Any, stride: Any, padding: Any, output_size: Any, dims: int
-) -> Any:
+def _unpool(input: Tensor, indices: Tensor, kernel: Any, stride: Any, padding: Any, output_size: Any, dims: int) -> Any:
     size, pad = _each(kernel, dims), _each(padding, dims)
     step = size if stride is None else _each(stride, dims)
     wanted = _unpooled_size(input, size, step, pad, output_size, dims)

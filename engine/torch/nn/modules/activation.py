@@ -294,7 +294,7 @@ class Softmax2d(Module):
         """Call softmax over dim -3."""
         if input.dim() not in (3, 4):
             raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
-        return F.softmax(input, -3, _stacklevel=5)
+        return F.softmax(input, -3, _stacklevel=5)  # type: ignore[no-any-return]
 
 
 named_as("activation", globals())

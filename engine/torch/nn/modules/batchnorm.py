@@ -114,7 +114,7 @@ class _BatchNorm(_NormBase):
                 factor = 1.0 / float(self.num_batches_tracked)
         fresh = self.training or (self.running_mean is None and self.running_var is None)
         kept = not self.training or self.track_running_stats
-        return F.batch_norm(
+        return F.batch_norm(  # type: ignore[no-any-return]
             input,
             self.running_mean if kept else None,
             self.running_var if kept else None,

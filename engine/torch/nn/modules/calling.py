@@ -74,7 +74,7 @@ def _check_kind(module: Module, kind: str) -> None:
         full = kind == "_backward_hooks"
         if module.__dict__.get("_is_full_backward_hook") is (not full):
             raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one "
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one "  # noqa: E501
                 "of them."
             )
         module.__dict__["_is_full_backward_hook"] = full
@@ -233,7 +233,7 @@ class BackwardWatcher:
         if len(changed) != len(shown):
             raise RuntimeError("Backward hook returned an invalid number of grad_input, "
                                f"got {len(changed)}, but expected {len(shown)}")  # fmt: skip
-        return changed
+        return changed  # type: ignore[no-any-return]
 
     def watch_outputs(self, result: Any) -> Any:
         """Put a node behind the outputs; it sees their gradients first."""

@@ -23,7 +23,7 @@ class _Numbered(Module):
 
     def _name(self, index: Any) -> str:
         """The stored name at a position; Sequential may hold names of the user's own."""
-        return list(self._modules)[int(self._key(index))]
+        return list(self._modules)[int(self._key(index))]  # type: ignore[no-any-return]
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -334,7 +334,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The parameter of that name, or ``default``."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401
 
     def setdefault(self, key: str, default: Any = None) -> Any:
         """The parameter of that name, put in when it is not there."""

@@ -18,7 +18,7 @@ def clear_grad(parameter: Tensor, set_to_none: bool) -> None:
     if grad is None:
         return
     if set_to_none:
-        parameter.grad = None
+        parameter.grad = None  # type: ignore[attr-defined]
         return
     if grad.grad_fn is not None:
         grad.detach_()
@@ -28,9 +28,10 @@ def clear_grad(parameter: Tensor, set_to_none: bool) -> None:
 
 
 def replace_data(parameter: Parameter, fn: Callable[[Tensor], Tensor]) -> None:
+    """Let a parameter and its gradient hold ``fn`` of what they hold."""
     before, grad_mode.enabled = grad_mode.enabled, False
     try:
-        parameter.data = fn(parameter.data)
+        parameter.data = fn(parameter.data)  # type: ignore[attr-defined]
         if parameter.grad is not None:
             grad = parameter.grad
             wanted = grad.requires_grad
@@ -41,6 +42,7 @@ def replace_data(parameter: Parameter, fn: Callable[[Tensor], Tensor]) -> None:
 
 
 def parsed_target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
+    """The device, dtype, non_blocking and memory_format that ``Module.to`` was asked for."""
     place, kind = kwargs.get("device"), kwargs.get("dtype")
     non_blocking = bool(kwargs.get("non_blocking", False))
     for value in [*args, kwargs.get("tensor")]:

@@ -49,13 +49,13 @@ class Dropout3d(_DropoutNd):
 class AlphaDropout(_DropoutNd):
     """Dropout that keeps the mean and variance of SELU activations."""
 
-    passed, function = ("p", "training"), F.alpha_dropout
+    passed, function = ("p", "training"), F.alpha_dropout  # type: ignore[assignment]
 
 
 class FeatureAlphaDropout(_DropoutNd):
     """``AlphaDropout`` of whole channels."""
 
-    passed, function = ("p", "training"), F.feature_alpha_dropout
+    passed, function = ("p", "training"), F.feature_alpha_dropout  # type: ignore[assignment]
 
 
 named_as("dropout", globals())

@@ -39,7 +39,7 @@ class _InstanceNorm(_NormBase):
             raise ValueError(f"expected {low}D or {low + 1}D input (got {input.dim()}D input)")
 
     def _apply_instance_norm(self, input: Tensor) -> Tensor:
-        return F.instance_norm(
+        return F.instance_norm(  # type: ignore[no-any-return]
             input,
             self.running_mean,
             self.running_var,

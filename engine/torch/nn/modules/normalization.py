@@ -45,7 +45,7 @@ class LayerNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Call layer_norm."""
-        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         """The settings."""
@@ -80,7 +80,7 @@ class RMSNorm(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Call rms_norm."""
-        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         """The settings."""
@@ -103,9 +103,7 @@ class GroupNorm(Module):
     ) -> None:
         super().__init__()
         if num_channels % num_groups != 0:
-            raise ValueError(
-                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
-            )
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         for name, wanted in (("weight", affine), ("bias", affine and bias)):
             self.register_parameter(name, parameter((num_channels,), device, dtype) if wanted else None)
@@ -120,7 +118,7 @@ class GroupNorm(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Call group_norm."""
-        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)  # type: ignore[no-any-return]
 
     def extra_repr(self) -> str:
         """The settings."""

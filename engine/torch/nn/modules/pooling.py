@@ -13,9 +13,7 @@ from stridescope.engine.torch.nn.modules._function import Applied
 class _MaxPoolNd(Applied):
     """The maximum of each window."""
 
-    shown = (
-        "kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, ceil_mode={ceil_mode}"
-    )
+    shown = "kernel_size={kernel_size}, stride={stride}, padding={padding}, dilation={dilation}, ceil_mode={ceil_mode}"
 
     def __init__(
         self,
@@ -95,7 +93,7 @@ class AvgPool1d(_AvgPoolNd):
     """The average of each window of a sequence."""
 
     function = F.avg_pool1d
-    passed = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad")
+    passed = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad")  # type: ignore[assignment]
 
     def __init__(
         self,

@@ -123,7 +123,7 @@ class RNNBase(Module):
         kind = self._flat_weights[0].dtype
         if input.dtype is not kind:
             raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). Convert input: input.to({kind}), "
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). Convert input: input.to({kind}), "  # noqa: E501
                 f"or convert model: model.to({input.dtype})"
             )
         wanted = 3 if batch_sizes is None else 2
@@ -274,7 +274,7 @@ class LSTM(RNNBase):
         if any(h.dim() != wanted for h in hx):
             kind = "batched 3-D" if batched else "unbatched 2-D"
             raise RuntimeError(
-                f"For {kind} input, hx and cx should also be {wanted}-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
+                f"For {kind} input, hx and cx should also be {wanted}-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"  # noqa: E501
             )
 
     def _each(self, hx: Any, method: str, *args: Any) -> Any:
@@ -323,7 +323,7 @@ class RNNCellBase(Module):
         for name, state in zip(names, states, strict=False):
             if state.dim() not in (1, 2):
                 raise ValueError(f"{label}: Expected {name} to be 1D or 2D, got {state.dim()}D instead")
-        return input.dim() == 2
+        return input.dim() == 2  # type: ignore[no-any-return]
 
     def _weights(self) -> tuple[Any, ...]:
         return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh

@@ -77,7 +77,7 @@ class Embedding(_Table):
 
     def forward(self, input: Tensor) -> Tensor:
         """Call embedding."""
-        return F.embedding(
+        return F.embedding(  # type: ignore[no-any-return]
             input, self.weight, self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.sparse
         )
 
@@ -145,7 +145,7 @@ class EmbeddingBag(_Table):
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         """Call embedding_bag."""
-        return F.embedding_bag(
+        return F.embedding_bag(  # type: ignore[no-any-return]
             input,
             self.weight,
             offsets,

@@ -297,7 +297,7 @@ class Transformer(Module):
                 continue
             one = layer(*shared, device, dtype)
             norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
-            setattr(self, name, stack(one, count, norm))  # type: ignore[operator]
+            setattr(self, name, stack(one, count, norm))  # type: ignore[arg-type]
         self._reset_parameters()
         self.d_model, self.nhead, self.batch_first = d_model, nhead, batch_first
 
@@ -320,9 +320,7 @@ class Transformer(Module):
             raise RuntimeError("the batch number of src and tgt must be equal")
         if src.size(-1) != self.d_model or tgt.size(-1) != self.d_model:
             raise RuntimeError("the feature number of src and tgt must be equal to d_model")
-        memory = self.encoder(
-            src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal
-        )
+        memory = self.encoder(src, mask=src_mask, src_key_padding_mask=src_key_padding_mask, is_causal=src_is_causal)
         return self.decoder(  # type: ignore[no-any-return]
             tgt,
             memory,

@@ -30,7 +30,7 @@ class Upsample(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """Call interpolate."""
-        return F.interpolate(
+        return F.interpolate(  # type: ignore[no-any-return]
             input,
             self.size,
             self.scale_factor,

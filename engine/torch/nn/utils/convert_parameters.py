@@ -20,5 +20,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     at = 0
     for parameter in parameters:
         count = parameter.numel()
-        parameter.data = vec[at : at + count].view_as(parameter).data
+        parameter.data = vec[at : at + count].view_as(parameter).data  # type: ignore[attr-defined]
         at += count

@@ -133,7 +133,7 @@ def _same(x: float) -> float:
 
 
 def _halved(x: float) -> float:
-    return 1 / (2.0 ** (x - 1))
+    return 1 / (2.0 ** (x - 1))  # type: ignore[no-any-return]
 
 
 class OneCycleLR(_WithMomentum):

@@ -37,7 +37,7 @@ class DistributedSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         order = list(range(len(self.dataset)))
         if self.shuffle:
-            generator = torch.Generator()
+            generator = torch.Generator()  # type: ignore[attr-defined]
             generator.manual_seed(self.seed + self.epoch)
             order = torch.randperm(len(self.dataset), generator=generator).tolist()
         if not self.drop_last:

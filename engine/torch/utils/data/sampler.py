@@ -53,7 +53,7 @@ class RandomSampler(Sampler[int]):
         size, generator = len(self.data_source), self.generator
         if generator is None:  # a generator of its own, so that drawing lazily is no matter
             seed = int(torch.empty((), dtype=torch.int64).random_().item())
-            generator = torch.Generator()
+            generator = torch.Generator()  # type: ignore[attr-defined]
             generator.manual_seed(seed)
         if self.replacement:
             whole, rest = divmod(self.num_samples, AT_ONCE)
@@ -90,7 +90,7 @@ class WeightedRandomSampler(Sampler[int]):
     ) -> None:
         _check_count("num_samples", num_samples)
         _check_flag("replacement", replacement)
-        self.weights = torch.as_tensor(weights, dtype=torch.double)
+        self.weights = torch.as_tensor(weights, dtype=torch.double)  # type: ignore[attr-defined]
         if self.weights.dim() != 1:
             shape = tuple(self.weights.shape)
             raise ValueError(f"weights should be a 1d sequence but given weights have shape {shape}")

@@ -19,9 +19,9 @@ _TEXT_KINDS = "SaUO"
 def default_convert(data: Any) -> Any:
     """A sample with its arrays and NumPy numbers as tensors, without a batch dimension."""
     if isinstance(data, np.ndarray):
-        return data if data.dtype.kind in _TEXT_KINDS else torch.as_tensor(data)
+        return data if data.dtype.kind in _TEXT_KINDS else torch.as_tensor(data)  # type: ignore[attr-defined]
     if isinstance(data, np.generic):
-        return data if isinstance(data, (np.str_, np.bytes_)) else torch.as_tensor(data)
+        return data if isinstance(data, (np.str_, np.bytes_)) else torch.as_tensor(data)  # type: ignore[attr-defined]
     if isinstance(data, Mapping):
         return _mapping(data, {key: default_convert(data[key]) for key in data})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
@@ -78,7 +78,7 @@ def _sequence(like: Any, items: list[Any]) -> Any:
     """The items in a sequence of the same class, if it can be made so; else in a list."""
     try:
         if not isinstance(like, MutableSequence):
-            return type(like)(items)  # type: ignore[call-arg]
+            return type(like)(items)
         clone = copy.copy(like)
         for place, item in enumerate(items):
             clone[place] = item
@@ -96,12 +96,12 @@ def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Rules | None = None) -
     """Stack arrays."""
     if batch[0].dtype.kind in _TEXT_KINDS:
         raise TypeError(_CANNOT.format(batch[0].dtype))
-    return collate([torch.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+    return collate([torch.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)  # type: ignore[attr-defined]
 
 
 def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: Rules | None = None) -> Any:
     """A tensor of NumPy's numbers, in their dtype."""
-    return torch.as_tensor(np.asarray(batch))
+    return torch.as_tensor(np.asarray(batch))  # type: ignore[attr-defined]
 
 
 def collate_float_fn(batch: Any, *, collate_fn_map: Rules | None = None) -> Any:

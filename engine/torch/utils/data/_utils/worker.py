@@ -82,7 +82,7 @@ class Place(NamedTuple):
     """Which worker this is."""
 
     id: int
-    count: int
+    count: int  # type: ignore[assignment]
     base_seed: int
     parent: int
     init: Callable[[int], Any] | None
@@ -150,6 +150,6 @@ def _seed(place: Place) -> None:
     """Give each of the three generators this worker's own sequence."""
     seed = place.base_seed + place.id
     random.seed(seed)
-    torch.manual_seed(seed)
+    torch.manual_seed(seed)  # type: ignore[attr-defined]
     words = [place.id, place.base_seed & WORD, place.base_seed >> 32, 0]
     np.random.seed(np.random.SeedSequence(words).generate_state(4))

@@ -1,0 +1,72 @@
+"""Run random programs, and compare what they observed.
+
+    python run_programs.py MODULE FIRST COUNT [--steps N] [--kinds a,b,…] [--show]
+
+runs the programs with seeds FIRST, FIRST + 1, … and prints one JSON list of observations a line; ``--show`` prints the
+steps for people. ``compare(ours, theirs)`` finds the first difference of two such lists.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import math
+import pathlib
+import sys
+from typing import Any
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+
+from programs import KINDS, Program  # noqa: E402  # the steps lie beside this file, which is no package
+
+
+def observe(torch: Any, seed: int, steps: int, kinds: list[str]) -> list[Any]:
+    """Run one program and give everything it observed."""
+    program = Program(torch, seed, kinds)
+    program.run(steps)
+    return program.seen
+
+
+def compare(ours: Any, theirs: Any, path: str = "") -> str | None:
+    """The first difference of two observations, in words; None when they agree."""
+    if isinstance(ours, float) and isinstance(theirs, (int, float)):
+        return None if math.isclose(ours, theirs, rel_tol=1e-6, abs_tol=1e-7) else f"{path}: {ours} but torch {theirs}"
+    if type(ours) is not type(theirs):
+        return f"{path}: {ours} but torch {theirs}"
+    if isinstance(ours, dict):
+        for key in [*theirs, *(k for k in ours if k not in theirs)]:
+            if key not in ours or key not in theirs:
+                return f"{path}.{key}: only one of them"
+            if found := compare(ours[key], theirs[key], f"{path}.{key}"):
+                return found
+        return None
+    if isinstance(ours, list):
+        for position, (a, b) in enumerate(zip(ours, theirs, strict=False)):
+            if found := compare(a, b, f"{path}[{position}]"):
+                return found
+        return None if len(ours) == len(theirs) else f"{path}: {len(ours)} entries but torch {len(theirs)}"
+    return None if ours == theirs else f"{path}: {ours} but torch {theirs}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("module")
+    parser.add_argument("first", type=int)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--steps", type=int, default=25)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+    parser.add_argument("--show", action="store_true")
+    options = parser.parse_args()
+    torch = importlib.import_module(options.module)
+    for seed in range(options.first, options.first + options.count):
+        seen = observe(torch, seed, options.steps, options.kinds.split(","))
+        if options.show:
+            for entry in seen:
+                print(json.dumps(entry))
+        else:
+            print(json.dumps(seen))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
