@@ -27,6 +27,7 @@ CHAIN = [
     "dispatch",
     "ops",
     "torch",
+    "torchvision",
     "torchviz",
     "worker",
 ]

@@ -11,7 +11,7 @@ from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.overlap import PARTIAL, refuse_overlap
 from stridescope.engine.dispatch.return_types import return_type
-from stridescope.engine.dispatch.run import store
+from stridescope.engine.dispatch.run import flattened, store
 from stridescope.engine.dtype import can_cast, scalar_name
 from stridescope.engine.layout import contiguous_strides, dense_strides_like
 from stridescope.engine.tensor import Scratch, Tensor, bump_version, moved
@@ -26,8 +26,11 @@ RESIZED = (
 # Ops that insist on the result's own dtype, and ops that may not write over what they read.
 SAME_DTYPE = frozenset(("amax", "amin"))
 APART = frozenset(
-    ("kthvalue", "topk", "gather", "scatter", "take", "masked_select", "index_select", "index_copy", "scatter_add")
-)
+    (
+        "kthvalue", "topk", "gather", "scatter", "take", "masked_select", "index_select", "index_copy", "scatter_add",
+        "cat", "concat", "concatenate",
+    )
+)  # fmt: skip
 
 
 def write_out(op: Op, values: list[Any], out: Any) -> Any:
@@ -44,6 +47,8 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
             result = op.call(*values)
         results: Sequence[Any] = result if isinstance(result, (tuple, list)) else (result,)
         for target, one in zip(targets, results, strict=False):
+            if op.name == "multinomial" and target.dtype is not one.dtype:
+                raise RuntimeError(f"multinomial expects Long tensor out, got: {scalar_name(target.dtype)}")
             if op.name in SAME_DTYPE and one.dtype is not target.dtype:
                 raise RuntimeError(
                     "Expected the dtype for input and out to match, but got "
@@ -74,7 +79,7 @@ def _refuse_gradients(op: Op, values: list[Any], targets: Sequence[Tensor]) -> N
 
 
 def _refuse_sharing(target: Tensor, values: list[Any]) -> None:
-    for value in values:
+    for value in flattened(values):
         if isinstance(value, Tensor) and (value is target or value._storage is target._storage is not None):
             raise RuntimeError(PARTIAL)
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.dispatch.elementwise import elementwise
+from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define, node_name
 from stridescope.engine.dispatch.run import into, kernel
+from stridescope.engine.dtype import FLOAT
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import concatenated, op_call, where
 from stridescope.engine.tensor import Tensor
@@ -62,6 +63,11 @@ def _activation(
             method=False,
             namespace=namespace,
         )
+
+
+def _inside(grad: Tensor, kept: Tensor) -> Tensor:
+    """The gradient where the element counts; NaN does not."""
+    return grad.masked_fill(kept.logical_not(), 0)  # type: ignore[no-any-return]
 
 
 def _sigmoid(a: Any) -> Any:
@@ -174,15 +180,18 @@ _activation(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
     "Each element, held between two bounds.",
     lambda a, low, high: np.clip(a, a.dtype.type(low), a.dtype.type(high)),
-    lambda grad, self, min_val, max_val: grad.masked_fill((self <= min_val).logical_or(self >= max_val), 0),
+    lambda grad, self, min_val, max_val: _inside(grad, (self > min_val).logical_and(self < max_val)),
     takes="if",
-    refuse={"c": (NotImplementedError, "clamp is not supported for complex types")},
+    refuse={
+        "b": (RuntimeError, "Bool inputs not supported for hardtanh"),
+        "c": (NotImplementedError, "clamp is not supported for complex types"),
+    },
 )
 _activation(
     "hardsigmoid(Tensor self)",
     "A sigmoid of three straight lines.",
     lambda a: np.clip(a + a.dtype.type(3), a.dtype.type(0), a.dtype.type(6)) / a.dtype.type(6),
-    lambda grad, self: (grad / 6).masked_fill((self <= -3).logical_or(self >= 3), 0),
+    lambda grad, self: _inside(grad / 6, (self > -3).logical_and(self < 3)),
 )
 _activation(
     "hardswish(Tensor self)",
@@ -193,19 +202,19 @@ _activation(
 
 
 def _hardswish_grad(grad: Tensor, self: Tensor) -> Tensor:
-    inside = where(self < 3, grad * (self / 3 + 0.5), grad)
+    inside = where(self >= 3, grad, grad * (self / 3 + 0.5))
     return inside.masked_fill(self < -3, 0)  # type: ignore[no-any-return]
 
 
 _activation(
     "threshold(Tensor self, Scalar threshold, Scalar value)",
     "Each element above the threshold, a value elsewhere.",
-    lambda a, threshold, value: np.where(a > a.dtype.type(threshold), a, a.dtype.type(value)),
-    lambda grad, self, threshold: grad * (self > threshold),
+    lambda a, threshold, value: np.where(a <= a.dtype.type(threshold), a.dtype.type(value), a),
+    lambda grad, self, threshold: grad.masked_fill(self <= threshold, 0),
     ((3, 4), 0.1, 20.0),
     takes="if",
     namespace="torch",
-    by_result=lambda grad, self, threshold: grad * (self > threshold),
+    by_result=lambda grad, self, threshold: grad.masked_fill(self <= threshold, 0),
 )
 
 
@@ -220,14 +229,14 @@ _activation(
     "softshrink(Tensor self, Scalar lambd=0.5)",
     "Each element moved towards zero, and zero near it.",
     _shrink,
-    lambda grad, self, lambd: grad.masked_fill((self >= -lambd).logical_and(self <= lambd), 0),
+    lambda grad, self, lambd: _inside(grad, (self < -lambd).logical_or(self > lambd)),
     inplace=False,
 )
 _activation(
     "hardshrink(Tensor self, Scalar lambd=0.5)",
     "Each element, and zero near zero.",
     lambda a, lambd: np.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a),
-    lambda grad, self, lambd: grad.masked_fill((self >= -lambd).logical_and(self <= lambd), 0),
+    lambda grad, self, lambd: _inside(grad, (self < -lambd).logical_or(self > lambd)),
     namespace="torch",
     inplace=False,
 )
@@ -258,6 +267,8 @@ def _glu(self: Tensor, dim: int) -> Tensor:
     if not self.dim():
         raise RuntimeError("glu does not support 0-dimensional tensors")
     dim = wrap_dim(dim, self.dim())
+    if self.dtype.category != FLOAT:
+        raise not_implemented("glu_cpu", self.dtype)
     size = self._array.shape[dim]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")

@@ -11,7 +11,7 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, scalar_name
 from stridescope.engine.ops.lookup import op_call
-from stridescope.engine.ops.norms import norm
+from stridescope.engine.ops.norms import norm_grad, vector_norm
 from stridescope.engine.tensor import Tensor, dense, fresh
 
 
@@ -42,9 +42,20 @@ define(
 )
 
 
+_length_by_p = define(
+    "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
+    doc="The p-norm along some dims.",
+    run=lambda self, p, dim, keepdim: vector_norm.run(self, p, dim, keepdim, None),  # type: ignore[misc]
+    grads={"self": lambda grad, self, p, dim, keepdim, result: norm_grad(grad, self, float(p), result, dim, keepdim)},
+    node="NormBackward1",
+    method=False,
+    function=False,
+)
+
+
 def _pairwise(x1: Tensor, x2: Tensor, p: float, eps: float, keepdim: bool) -> Any:
-    inner = x1.dim() if x1.dim() >= x2.dim() else x2.dim()
-    return norm(x1 - x2 + eps, p, inner - 1, keepdim)
+    inner = max(x1.dim(), x2.dim())
+    return _length_by_p.call(op_call("add.Scalar")(x1 - x2, eps), p, (inner - 1,), keepdim)
 
 
 define(

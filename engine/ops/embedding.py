@@ -9,7 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import int32, int64, scalar_name
+from stridescope.engine.dtype import FLOAT, int32, int64, scalar_name
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
 
@@ -131,6 +131,11 @@ def _check_bags(weight: Tensor, indices: Tensor, offsets: Tensor, mode: int, per
     if starts.size and starts[-1] > indices.numel():
         raise RuntimeError(f"offsets[-1] can not be greater than input's length({indices.numel()}) but got offsets[-1] "
                            f"of {starts[-1]}")  # fmt: skip
+    if weight.dtype.category != FLOAT:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, "  # noqa: E501
+            f"Double; but got {weight.type()} instead (while checking arguments for embedding_bag)"
+        )
     if per_sample is not None and mode != SUM:
         raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
 

@@ -225,11 +225,19 @@ lu_unpack = define(
 )
 
 
-def _torch_lu(self: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
-    LU, pivots, info = lu_factor_ex.call(self, pivot, not get_infos)
-    if not get_infos:
-        return LU, pivots
-    return return_type("_lu_with_info", ("LU", "pivots", "info"))((LU, pivots, info))
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """``torch.lu``, the older name of ``torch.linalg.lu_factor``."""
+    found = lu_factor_ex.call(A, pivot, not get_infos)
+    parts = tuple(found) if get_infos else tuple(found)[:2]
+    if out is not None:
+        from stridescope.engine.dispatch.out import written
+
+        return type(out)(written(target, part) for target, part in zip(out, parts, strict=True))
+    return return_type("_lu_with_info", ("LU", "pivots", "info"))(parts) if get_infos else parts
+
+
+def _lu_method(self: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+    return tuple(lu(self, pivot, get_infos))
 
 
 # ---- solving by a factorisation ----------------------------------------------------------------------------------
@@ -303,5 +311,5 @@ define(
     composite=_old_lu_solve,
 )
 
-FUNCTIONS: dict[str, Any] = {"lu": _torch_lu}
-METHODS: dict[str, Any] = {"lu": _torch_lu}
+FUNCTIONS: dict[str, Any] = {"lu": lu}
+METHODS: dict[str, Any] = {"lu": _lu_method}

@@ -7,12 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dtype import FLOAT, int64, scalar_name
 from stridescope.engine.ops.lookup import op_call, where
 from stridescope.engine.ops.losses import MEAN, NAMESPACE, reduced, reduced_quietly
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
+
+
+def add_scalar(tensor: Tensor, number: float) -> Any:
+    """``tensor + number`` as C++ spells it: another node than Python's."""
+    return op_call("add.Scalar")(tensor, number)
 
 
 def _margin_ranking(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: int) -> Any:
@@ -21,7 +28,7 @@ def _margin_ranking(input1: Tensor, input2: Tensor, target: Tensor, margin: floa
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"{list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)} "
         )
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return reduced(add_scalar(-target * (input1 - input2), margin).clamp_min(0), reduction)
 
 
 define(
@@ -58,7 +65,7 @@ def _cosine(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduc
                            f"{list(input1.shape)} and {list(input2.shape)}.")  # fmt: skip
     eps = 1e-12
     product = (input1 * input2).sum(dims)
-    first, second = (input1 * input1).sum(dims).add_(eps), (input2 * input2).sum(dims).add_(eps)
+    first, second = (input1 * input1).sum(dims) + eps, (input2 * input2).sum(dims) + eps
     cosine = product / (first * second).sqrt_()
     zeros = op_call("zeros_like")(cosine)
     like, unlike = 1 - cosine, (cosine - margin).clamp_min_(0)
@@ -127,10 +134,14 @@ def _check_margin(self: Tensor, target: Tensor, name: str) -> None:
     shape = list(self.shape)
     if self.dim() > 2 or (self.dim() == 2 and 0 in shape[1:]) or (self.dim() < 2 and not self.numel()):
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {shape}")
+    if self.dtype.category != FLOAT:
+        raise not_implemented(f"{name}_loss_cpu", self.dtype)
     if name == "multi_margin":
         frames = shape[0] if self.dim() == 2 else 1
         if not (target.dim() <= 1 and target.numel() == frames):
             raise RuntimeError(f"inconsistent target size, expected {frames} but got {list(target.shape)}")
+        if target.dtype is not int64:
+            raise RuntimeError(f"expected scalar type Long but found {scalar_name(target.dtype)}")
 
 
 def _multi_parts(self: Tensor, target: Tensor, margin: float, weight: Tensor | None) -> tuple[Array, Array, Array]:
@@ -149,6 +160,9 @@ def _multi(self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | N
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     _check_margin(self, target, "multi_margin")
+    classes = self.shape[-1] if self.dim() else 1
+    if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     gap, counts, _ = _multi_parts(self, target, margin, weight)
     losses = (gap**p * counts).sum(1) / gap.shape[1]
     shape = losses.shape if target.dim() or reduction else ()

@@ -239,25 +239,34 @@ define(
     composite=_checked_batch_norm,
     method=False,
 )
-for _name, _optional in (("_native_batch_norm_legit", False), ("_native_batch_norm_legit.no_stats", True)):
-    _stats = "" if _optional else "Tensor running_mean, Tensor running_var, "
-    define(
-        f"{_name}(Tensor input, Tensor? weight, Tensor? bias, {_stats}bool training, float momentum, float eps) -> "
-        "(Tensor, Tensor, Tensor)",
-        doc="``native_batch_norm`` under the name that says which statistics it writes.",
-        composite=(
-            (lambda input, weight, bias, training, momentum, eps: _legit(input, weight, bias, None, None, training,
-                                                                         momentum, eps))
-            if _optional
-            else (lambda input, weight, bias, running_mean, running_var, training, momentum, eps: _legit(
-                input, weight, bias, running_mean, running_var, training, momentum, eps))
-        ),
-        method=False,
-    )  # fmt: skip
-
-
-def _legit(*args: Any) -> Any:
-    return batch_norm.call(*args)
+_legit = define(
+    f"_batch_norm_legit({_STATS}float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    doc="``native_batch_norm`` with a node of another name.",
+    run=_batch_norm,
+    grads={"input,weight,bias": _batch_grad},
+    node="NativeBatchNormLegitBackward0",
+    differentiable_outputs=(0,),
+    method=False,
+    function=False,
+)
+define(
+    "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, "
+    "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    doc="``native_batch_norm`` under the name that says which statistics it writes.",
+    composite=lambda input, weight, bias, running_mean, running_var, training, momentum, eps: _legit.call(
+        input, weight, bias, running_mean, running_var, training, momentum, eps
+    ),
+    method=False,
+)
+define(
+    "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, "
+    "float eps) -> (Tensor, Tensor, Tensor)",
+    doc="``native_batch_norm`` without running statistics.",
+    composite=lambda input, weight, bias, training, momentum, eps: _legit.call(
+        input, weight, bias, None, None, training, momentum, eps
+    ),
+    method=False,
+)
 
 
 def _instance_norm(

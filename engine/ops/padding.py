@@ -164,18 +164,17 @@ for _dims in (1, 2, 3):
 
 
 def _circular(self: Tensor, pad: Ints) -> Any:
-    ndim = self.dim() - 2
-    if len(pad) + 4 != 2 * self.dim() and len(pad) != 2 * ndim:
-        raise RuntimeError("Invalid padding size, expected 4 but got " + str(len(pad)))
+    ndim = len(pad) // 2
+    lead = self.dim() - ndim
     shape = list(self.shape)
     out_shape = list(shape)
     for place in range(ndim):
         low, high = pad[2 * (ndim - place) - 2], pad[2 * (ndim - place) - 1]
-        size = shape[2 + place]
-        out_shape[2 + place] = size + low + high
+        size = shape[lead + place]
+        out_shape[lead + place] = size + low + high
         if low > size or high > size:
             raise RuntimeError("Padding value causes wrapping around more than once.")
-        if out_shape[2 + place] < 0:
+        if out_shape[lead + place] < 0:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
     out = self.new_empty(tuple(out_shape))
     target, source = out, self
@@ -218,8 +217,6 @@ def _pad(self: Tensor, pad: Ints, mode: str, value: Any) -> Any:
         if mode in _NAMES:
             return op_call(f"{_NAMES[mode]}_pad{dims}d")(self, pad)
         if mode == "circular":
-            if self.dim() == dims + 1:
-                return _circular(self.unsqueeze(0), pad).squeeze(0)
             return _circular(self, pad)
     if mode in (*_NAMES, "circular"):
         raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")

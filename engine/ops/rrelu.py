@@ -54,8 +54,6 @@ define(
 
 
 def _rrelu(self: Tensor, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
-    if not training:
-        return op_call("leaky_relu")(self, (lower + upper) / 2)
     return _core.call(self, lower, upper, training, generator)[0]
 
 

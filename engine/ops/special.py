@@ -153,9 +153,12 @@ def _incomplete(function: str, upper: bool) -> Callable[..., Any]:
     def compute(a: Any, x: Any) -> Any:
         inner = scipy_function(function)(a, x)
         none, all_ = (1, 0) if upper else (0, 1)
-        kind = np.asarray(inner).dtype.type
-        far = np.where(np.isinf(a) & np.isfinite(x) & np.greater_equal(x, 0), kind(none), inner)
-        return np.where(np.isinf(x) & np.isfinite(a) & np.greater(a, 0) & np.greater(x, 0), kind(all_), far)
+        nan = np.asarray(inner).dtype.type(np.nan)
+        cases = [
+            np.less(x, 0) | np.less(a, 0), np.equal(a, 0) & np.greater(x, 0), np.equal(a, 0), np.equal(x, 0),
+            np.isinf(a) & np.isinf(x), np.isinf(a), np.isinf(x),
+        ]  # fmt: skip
+        return np.select(cases, [nan, all_, nan, none, nan, none, all_], inner)
 
     return compute
 

@@ -256,18 +256,40 @@ def _edges_of(self: Tensor, bins: Any, range: Sequence[float] | None) -> list[Ar
     return edges
 
 
+def _counted_in(columns: Array, edges: list[Array], weight: Array | None, density: bool) -> Array:
+    """The (weighted) number of points in each cell of a grid."""
+    shape = tuple(len(e) - 1 for e in edges)
+    inside = np.ones(columns.shape[0], bool)
+    places = []
+    for k, edge in enumerate(edges):
+        values = columns[:, k]
+        inside &= (values >= edge[0]) & (values <= edge[-1])
+        place = np.searchsorted(edge, values, side="right") - 1
+        places.append(np.where(values == edge[-1], len(edge) - 2, place))
+    flat = np.ravel_multi_index([p[inside] for p in places], shape, mode="clip")
+    kept = None if weight is None else weight[inside]
+    counts = np.bincount(flat, kept, math.prod(shape)).reshape(shape).astype(np.float64)
+    if density:
+        total = counts.sum()
+        for k, edge in enumerate(edges):
+            counts = counts / np.diff(edge).reshape([-1 if d == k else 1 for d in range(len(edges))])
+        counts = counts / total
+    return counts
+
+
 def _histogramdd(
     self: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     if self._array.ndim < 2:
         raise RuntimeError("torch.histogramdd(): input tensor should have at least 2 dimensions")
     if self.dtype not in (float32, float64):
-        raise not_implemented("histogram_cpu", self.dtype)
+        raise not_implemented("histogramdd", self.dtype)
     edges = _edges_of(self, bins, range)
     columns = resolved(self).reshape(-1, self.shape[-1]).astype(np.float64)
     own = None if weight is None else resolved(weight).reshape(-1).astype(np.float64)
-    counts, _ = np.histogramdd(columns, [e.astype(np.float64) for e in edges], weights=own, density=density)
-    made = tuple(fresh(cast(e.copy(), self.dtype), self.dtype, self.device) for e in edges)
+    counts = _counted_in(columns, [e.astype(np.float64) for e in edges], own, density)
+    given = isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor)
+    made = tuple(bins) if given else tuple(fresh(cast(e.copy(), self.dtype), self.dtype, self.device) for e in edges)
     return wrapped(counts, self.dtype, self), made
 
 

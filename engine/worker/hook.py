@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 
-GIVEN = ("torch", "torchviz")  # names that the engine gives, as stridescope.engine.NAME
+GIVEN = ("torch", "torchvision", "torchviz")  # names that the engine gives, as stridescope.engine.NAME
 ROOM = "stridescope.engine."
 HOOKED = "stridescope.engine.worker.hooked"  # what a fresh process of multiprocessing imports before the script
 

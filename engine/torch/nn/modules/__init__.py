@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stridescope.engine.torch.nn.modules import (
     activation,
+    adaptive,
     attention,
     batchnorm,
     container,
@@ -30,7 +31,7 @@ from stridescope.engine.torch.nn.modules.module import Module
 
 PARTS = (
     module, linear, container, activation, attention, conv, loss, margins, pooling, dropout, flatten, batchnorm,
-    instancenorm, normalization, sparse, padding, distance, fold, pixelshuffle, upsampling, rnn, transformer,
+    instancenorm, normalization, sparse, padding, distance, fold, pixelshuffle, upsampling, rnn, transformer, adaptive,
 )  # fmt: skip
 __all__ = []
 for _part in PARTS:
