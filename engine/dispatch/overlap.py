@@ -8,6 +8,7 @@ from typing import Any
 from stridescope.engine.layout import is_non_overlapping_and_dense
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, strided
+from stridescope.engine.warn import internal, warn
 
 PARTIAL = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
@@ -15,10 +16,31 @@ PARTIAL = (
 )
 
 
-def refuse_internal_overlap(target: Tensor) -> None:
-    """Raise RuntimeError when a dim of stride 0 makes several elements of ``target`` one memory location."""
+def is_expanded(target: Tensor) -> bool:
+    """Whether a dim of stride 0 makes several elements of ``target`` one memory location."""
     array = target._array
-    if 0 in array.strides and any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides, strict=True)):
+    return 0 in array.strides and any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides, strict=True))
+
+
+# What warn_of_expanded says of masked_fill_, which index_put_ comes to for one value under masks.
+MASKED_FILL = ("masked_fill_", "tensor[mask] = scalar", 2450)
+
+
+def warn_of_expanded(target: Tensor, name: str, example: str, line: int) -> None:
+    """Warn before an op that PyTorch still lets write into an expanded tensor; ``line`` is where it does so."""
+    if is_expanded(target):
+        warn(
+            internal(
+                f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this "
+                f"operation. This also applies to advanced indexing e.g. {example}",
+                f"aten/src/ATen/native/TensorAdvancedIndexing.cpp:{line}",
+            )
+        )
+
+
+def refuse_internal_overlap(target: Tensor) -> None:
+    """Raise RuntimeError when ``target`` is expanded."""
+    if is_expanded(target):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."

@@ -182,7 +182,8 @@ define(
 def _unpool(self: Tensor, indices: Tensor, output_size: Ints, dims: int) -> Tensor:
     if indices.dtype is not int64:
         raise RuntimeError(
-            f"elements in indices should be type int64 but got: {str(indices.dtype).removeprefix('torch.').capitalize()}"  # noqa: E501
+            "elements in indices should be type int64 but got: "
+            f"{str(indices.dtype).removeprefix('torch.').capitalize()}"
         )
     if self.shape != indices.shape:
         raise RuntimeError(

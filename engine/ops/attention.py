@@ -219,7 +219,8 @@ def _validate(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) ->
     if any(t.dim() < 2 for t in tensors):
         q, k, v = (str(t.dim()) for t in tensors)
         raise RuntimeError(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q} key.dim: {k} and "  # noqa: E501
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {q} key.dim: {k} "
+            "and "
             f"value.dim: {v} instead."
         )
     if mask is not None and mask.dtype not in (bool_, float32, query.dtype):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.overlap import MASKED_FILL, warn_of_expanded, writable
 from stridescope.engine.dispatch.promote import common, result_type
 from stridescope.engine.dispatch.run import laid_out, one_device, operand_array, output_strides, resolved
 from stridescope.engine.dtype import bool_, can_cast, default_float, dtype, scalar_name, uint8
@@ -127,7 +128,8 @@ def _fill_into(self: Tensor, mask: Tensor, value: Any) -> Tensor:
             f"output with shape {list(self._array.shape)} doesn't match the broadcast shape "
             f"{list(broadcast_shapes(self._array.shape, mask._array.shape))}"
         )
-    np.copyto(self._array, number, where=mask._array)
+    warn_of_expanded(self, *MASKED_FILL)
+    np.copyto(writable(self), number, where=mask._array)
     return self
 
 

@@ -200,7 +200,8 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, dila
     dims = weight.dim() - 2
     if weight.dim() != input.dim():
         raise RuntimeError(
-            f"Expected {weight.dim()}-dimensional input for {weight.dim()}-dimensional weight{list(weight.shape)}, but got "  # noqa: E501
+            f"Expected {weight.dim()}-dimensional input for {weight.dim()}-dimensional weight{list(weight.shape)}, "
+            "but got "
             f"{input.dim()}-dimensional input of size {list(input.shape)} instead"
         )
     if any(s != 1 for s in stride):

@@ -62,7 +62,8 @@ def check_shapes(
         )
     if weights[0] % groups:
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "  # noqa: E501
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
+            "size "
             f"[{weights}] instead"
         )
     if transposed:
@@ -89,12 +90,14 @@ def _check_channels(shape: Ints, weights: Ints, bias: Tensor | None, groups: int
     wanted = weights[1] * groups
     if shape[1] != wanted:
         raise RuntimeError(
-            f"Given groups={groups}, weight of size {weights}, expected input{shape} to have {wanted} channels, but got "  # noqa: E501
+            f"Given groups={groups}, weight of size {weights}, expected input{shape} to have {wanted} channels, but "
+            "got "
             f"{shape[1]} channels instead"
         )
     if bias is not None and tuple(bias.shape) != (weights[0],):
         raise RuntimeError(
-            f"Given weight of size {weights}, expected bias to be 1-dimensional with {weights[0]} elements, but got bias "  # noqa: E501
+            f"Given weight of size {weights}, expected bias to be 1-dimensional with {weights[0]} elements, but got "
+            "bias "
             f"of size {list(bias.shape)} instead"
         )
 
@@ -112,13 +115,15 @@ def _check_kernel(shape: Ints, weights: Ints, how: Geometry) -> None:
 def _check_transposed(shape: Ints, weights: Ints, bias: Tensor | None, groups: int) -> None:
     if shape[1] != weights[0]:
         raise RuntimeError(
-            f"Given transposed=1, weight of size {weights}, expected input{shape} to have {weights[0]} channels, but got "  # noqa: E501
+            f"Given transposed=1, weight of size {weights}, expected input{shape} to have {weights[0]} channels, but "
+            "got "
             f"{shape[1]} channels instead"
         )
     wanted = weights[1] * groups
     if bias is not None and tuple(bias.shape) != (wanted,):
         raise RuntimeError(
-            f"Given transposed=1, weight of size {weights}, expected bias to be 1-dimensional with {wanted} elements, but "  # noqa: E501
+            f"Given transposed=1, weight of size {weights}, expected bias to be 1-dimensional with {wanted} "
+            "elements, but "
             f"got bias of size {list(bias.shape)} instead"
         )
 

@@ -133,7 +133,8 @@ def _check_bags(weight: Tensor, indices: Tensor, offsets: Tensor, mode: int, per
                            f"of {starts[-1]}")  # fmt: skip
     if weight.dtype.category != FLOAT:
         raise RuntimeError(
-            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, Float, "  # noqa: E501
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
+            "Float, "
             f"Double; but got {weight.type()} instead (while checking arguments for embedding_bag)"
         )
     if per_sample is not None and mode != SUM:

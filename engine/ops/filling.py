@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.run import cast, laid_out, resolved
 from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.ops.creation import zeros_like
@@ -28,6 +29,7 @@ def _tensor(self: Tensor, value: Tensor) -> Tensor:
         raise RuntimeError(
             f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
         )
+    refuse_internal_overlap(self)
     self._array[...] = cast(resolved(value), self.dtype)
     return self
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.overlap import warn_of_expanded, writable
 from stridescope.engine.dispatch.run import cast, laid_out, resolved
 from stridescope.engine.dtype import INTEGER, bool_, int32, int64, scalar_name
 from stridescope.engine.layout import broadcast_shapes, dense_strides_like, wrap_dim
@@ -180,7 +181,15 @@ define(
 )
 
 
-def _index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any) -> None:
+    """Write ``value`` over the slices of ``array``, which holds what ``self`` does."""
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+                f"{value._array.ndim} dimension(s)."
+            )
+        value = value._array.item()
     if index.dtype is not int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     dim = wrap_dim(dim, self._array.ndim)
@@ -188,37 +197,37 @@ def _index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         raise IndexError("Index has to be a vector/scalar")
     if isinstance(value, complex) and not self.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    result = laid_out(resolved(self).copy(), dense_strides_like(self.shape, self.strides))
-    rows = _rows(result, dim)
+    rows = _rows(array, dim)
     where = _check_entries(index._array.reshape(-1), dim, rows.shape[0], IndexError)
     rows[where] = cast(np.asarray(value), self.dtype)
+
+
+def _index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    result = laid_out(resolved(self).copy(), dense_strides_like(self.shape, self.strides))
+    _fill_rows(self, result, dim, index, value)
     return fresh(result, self.dtype, self.device)
 
 
-def _index_fill_tensor(self: Tensor, dim: int, index: Tensor, value: Tensor) -> Tensor:
-    if value._array.ndim:
-        raise RuntimeError(
-            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-            f"{value._array.ndim} dimension(s)."
-        )
-    return _index_fill(self, dim, index, value._array.item())
+def _index_fill_into(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    warn_of_expanded(self, "index_fill_", "tensor[mask] = scalar", 1913)
+    _fill_rows(self, writable(self), dim, index, value)
+    return self
 
 
-for _overload, _kind, _run, _number in (
-    ("int_Scalar", "Scalar", _index_fill, 0),
-    ("int_Tensor", "Tensor", _index_fill_tensor, 1),
-):
+for _overload, _kind, _number in (("int_Scalar", "Scalar", 0), ("int_Tensor", "Tensor", 1)):
     _grads: dict[str, Any] = {"self": lambda grad, dim, index: grad.index_fill(dim, index, 0)}
     if _kind == "Tensor":
         _grads["value"] = lambda grad, dim, index: grad.index_select(dim, index.unique()).sum()
-    define(
-        f"index_fill.{_overload}(Tensor self, int dim, Tensor index, {_kind} value) -> Tensor",
-        doc="Writes one value over the slices that index names along a dim.",
-        run=_run,
-        node=f"IndexFillBackward{_number}",
-        grads=_grads,
-        inplace=True,
-    )
+    for _mark, _alias, _run in (("", "", _index_fill), ("_", "(a!)", _index_fill_into)):
+        define(
+            f"index_fill{_mark}.{_overload}(Tensor{_alias} self, int dim, Tensor index, {_kind} value) "
+            f"-> Tensor{_alias}",
+            doc="Writes one value over the slices that index names along a dim.",
+            run=_run,
+            node=f"IndexFillBackward{_number}",
+            grads=_grads,
+            function=not _mark,
+        )
 
 # ---- masked_scatter ----------------------------------------------------------------------------------------------
 

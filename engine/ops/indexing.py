@@ -56,6 +56,8 @@ def setitem(self: Tensor, key: Any, value: Any) -> None:
     source = _value(self, value)
     if key is False:
         return
+    if key is True:  # alone it only adds a dim, as None does
+        key = None
     if key is Ellipsis:
         _copy_to(self, source)
         return

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.overlap import MASKED_FILL, warn_of_expanded
 from stridescope.engine.dispatch.run import laid_out, resolved
-from stridescope.engine.dtype import scalar_name
+from stridescope.engine.dtype import bool_, scalar_name
 from stridescope.engine.layout import iterator_order, strides_in_order
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, canonical, fresh
@@ -195,14 +196,9 @@ def _index_put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool)
 
 
 def _index_put_in_place(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
-    if any(s == 0 and n > 1 for n, s in zip(self._array.shape, self._array.strides, strict=True)):
-        warn(
-            internal(
-                "Use of index_put_ on expanded tensors is deprecated. Please clone() the tensor before performing this "
-                "operation. This also applies to advanced indexing e.g. tensor[indices] = tensor",
-                "aten/src/ATen/native/TensorAdvancedIndexing.cpp:714",
-            )
-        )
+    warn_of_expanded(self, "index_put_", "tensor[indices] = tensor", 976)
+    if values._array.size == 1 and not accumulate and all(i is None or i.dtype is bool_ for i in indices):
+        warn_of_expanded(self, *MASKED_FILL)  # PyTorch carries this case out as masked_fill_
     put(self, indices, values, accumulate)
     return self
 

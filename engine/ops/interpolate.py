@@ -119,7 +119,8 @@ def _backward_of(name: str, dims: int, tail: str, back: Any, aligned: bool, name
     passed = (["align_corners"] if aligned else []) + names
     source = f"lambda grad, output_size, {', '.join(passed)}: forward(name)(grad, output_size, {', '.join(passed)})"
     op = define(
-        f"{name}_backward(Tensor grad_output, SymInt[{dims}] output_size, SymInt[{dims + 2}] input_size, {tail}) -> Tensor",  # noqa: E501
+        f"{name}_backward(Tensor grad_output, SymInt[{dims}] output_size, SymInt[{dims + 2}] input_size, {tail}) -> "
+        "Tensor",
         doc="The gradients, given back to the elements that were mixed.",
         run=back,
         grads={"grad_output": eval(source, {"forward": op_call, "name": name})},

@@ -70,7 +70,8 @@ def _unpacked(
 
 
 define(
-    "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length) -> "  # noqa: E501
+    "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int total_length) "
+    "-> "
     "(Tensor, Tensor)",
     doc="Packed sequences, padded again, and their lengths.",
     composite=_unpacked,

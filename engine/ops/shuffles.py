@@ -27,7 +27,8 @@ def _shuffle(self: Tensor, upscale_factor: int) -> Tensor:
     *lead, c, h, w = shape
     if c % (r * r):
         raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "  # noqa: E501
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            "but "
             f"input.size(-3)={c} is not divisible by {r * r}"
         )
     n = len(lead)
@@ -48,7 +49,8 @@ def _unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
     for name, size, place in (("height", h, -2), ("width", w, -1)):
         if size % r:
             raise RuntimeError(
-                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({place})={size} is "  # noqa: E501
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({place})={size} "
+                "is "
                 f"not divisible by {r}"
             )
     n = len(lead)
@@ -176,7 +178,8 @@ def _col2im(self: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints, 
         raise RuntimeError(
             f"Given output_size=({output_size[0]}, {output_size[1]}), kernel_size=({kernel_size[0]}, "
             f"{kernel_size[1]}), dilation=({dilation[0]}, {dilation[1]}), padding=({padding[0]}, {padding[1]}), "
-            f"stride=({stride[0]}, {stride[1]}), expected size of input's dimension 2 to match the calculated number of "  # noqa: E501
+            f"stride=({stride[0]}, {stride[1]}), expected size of input's dimension 2 to match the calculated number "
+            "of "
             f"sliding blocks {out[0]} * {out[1]} = {out[0] * out[1]}, but got input.size(2)={blocks}."
         )
     array = resolved(self) if len(shape) == 3 else resolved(self)[None]

@@ -21,6 +21,7 @@ from stridescope.engine.torch import _weights_only_unpickler
 from stridescope.engine.torch._archive import ALIGNMENT, ArchiveReader, ArchiveWriter, folder_name, is_zip
 from stridescope.engine.torch._location import restorer
 from stridescope.engine.torch._pickler import ROOM, CheckpointPickler
+from stridescope.engine.torch._safetensors import load_file
 from stridescope.engine.torch._weights_only_unpickler import Allowed
 
 DEFAULT_PROTOCOL = 2
@@ -98,8 +99,7 @@ def load(
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
     if isinstance(f, (str, os.PathLike)) and os.fspath(f).endswith(".safetensors"):
-        files: Any = importlib.import_module("stridescope.engine.torch._safetensors")
-        return files.load_file(f, device="cpu" if map_location is None else str(map_location))
+        return load_file(f, device="cpu" if map_location is None else str(map_location))
     with _opened(f, "rb") as file:
         if not is_zip(file):
             _refuse_old_format(file)

@@ -15,6 +15,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 
 GIVEN = ("torch", "torchvision", "torchviz")  # names that the engine gives, as stridescope.engine.NAME
 ROOM = "stridescope.engine."
+# Modules of other libraries that would hand our symbolic addresses to native code.
+INSTEAD = {"safetensors.torch": ROOM + "torch._safetensors"}
 HOOKED = "stridescope.engine.worker.hooked"  # what a fresh process of multiprocessing imports before the script
 
 
@@ -27,6 +29,8 @@ class GivenModules(MetaPathFinder):
         """Return a spec for a module that the engine gives, else None."""
         if (then := AFTERTHOUGHTS.get(fullname)) is not None:
             return _with_afterthought(fullname, path, then)
+        if (ours := INSTEAD.get(fullname)) is not None:
+            return ModuleSpec(fullname, SameModule(ours))
         if fullname.partition(".")[0] not in GIVEN or not _exists(ROOM + fullname):
             return None
         return ModuleSpec(fullname, SameModule(ROOM + fullname), is_package=True)

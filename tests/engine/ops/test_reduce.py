@@ -199,7 +199,8 @@ PRINTED: list[tuple[str, str]] = [
     ('f.sum((0, 0))',
      'RuntimeError: dim 0 appears multiple times in the list of dims'),
     ('e.max()',
-     "RuntimeError: max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."),
+     "RuntimeError: max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+     "with the 'dim' argument."),
     ('torch.zeros(0, 3).max(0)',
      'IndexError: max(): Expected reduction dim 0 to have non-zero size.'),
     ('i.mean()',
@@ -215,7 +216,8 @@ PRINTED: list[tuple[str, str]] = [
     ('i.quantile(0.5)',
      'RuntimeError: quantile() input tensor must be either float or double dtype'),
     ('e.amax()',
-     "RuntimeError: amax(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."),
+     "RuntimeError: amax(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim "
+     "with the 'dim' argument."),
     ('f.kthvalue(9)',
      'RuntimeError: kthvalue(): selected number k out of range for dimension 1'),
     ('f.norm(p="foo")',

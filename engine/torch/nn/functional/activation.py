@@ -214,7 +214,8 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         warn(
             f"dropout2d: Received a {dims}-D input to dropout2d, which is deprecated and will result in an error in a "
             "future release. To retain the behavior and silence this warning, please use dropout instead. Note that "
-            "dropout2d exists to provide channel-wise dropout on inputs with 2 spatial dimensions, a channel dimension, "  # noqa: E501
+            "dropout2d exists to provide channel-wise dropout on inputs with 2 spatial dimensions, a channel "
+            "dimension, "
             "and an optional batch dimension (i.e. 3D or 4D inputs)."
         )
     if dims == 3:
@@ -234,7 +235,8 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
         warn(
             f"dropout3d: Received a {dims}-D input to dropout3d, which is deprecated and will result in an error in a "
             "future release. To retain the behavior and silence this warning, please use dropout instead. Note that "
-            "dropout3d exists to provide channel-wise dropout on inputs with 3 spatial dimensions, a channel dimension, "  # noqa: E501
+            "dropout3d exists to provide channel-wise dropout on inputs with 3 spatial dimensions, a channel "
+            "dimension, "
             "and an optional batch dimension (i.e. 4D or 5D inputs)."
         )
     batched = dims != 4

@@ -29,8 +29,10 @@ def _given(input: Tensor, size: Any, scale_factor: Any) -> tuple[Any, Any]:
             return [size] * dims, None
         if len(size) != dims:
             raise ValueError(
-                "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions "  # noqa: E501
-                f"of {shape} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "  # noqa: E501
+                "Input and output must have the same number of spatial dimensions, but got input with spatial "
+                "dimensions "
+                f"of {shape} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format "
+                "and "
                 "output size in (o1, o2, ...,oK) format."
             )
         return size, None
@@ -39,7 +41,8 @@ def _given(input: Tensor, size: Any, scale_factor: Any) -> tuple[Any, Any]:
     if len(scale_factor) != dims:
         raise ValueError(
             "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
-            f"dimensions of {shape} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, "  # noqa: E501
+            f"dimensions of {shape} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, "
+            "d1, "
             "d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
         )
     return None, scale_factor
@@ -94,7 +97,8 @@ def _resized(input: Tensor, sizes: Any, factors: Any, mode: str, align: bool, an
         if mode in _LINEAR:
             raise NotImplementedError(f"Got {input.dim()}D input, but {mode} mode needs {_LINEAR[mode]}D input")
     raise NotImplementedError(
-        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: nearest | linear | "  # noqa: E501
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {input.dim()}D) for the modes: nearest | "
+        "linear | "
         f"bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
     )
 
@@ -128,7 +132,8 @@ _GRID_PADDING = {"zeros": 0, "border": 1, "reflection": 2}
 def _aligned(align_corners: bool | None) -> bool:
     if align_corners is None:
         warn(
-            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "  # noqa: E501
+            "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please "
+            "specify "
             "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details."
         )
     return bool(align_corners)
@@ -173,7 +178,8 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         )
     if aligned and min(size[-dims:]) == 1:
         warn(
-            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is "  # noqa: E501
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
+            "is "
             "not an intended use case of affine_grid. See the documentation of affine_grid for details."
         )
     elif min(size) <= 0:

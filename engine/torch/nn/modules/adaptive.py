@@ -39,7 +39,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         bad = bounds != sorted(bounds) or min(bounds) <= 0 or max(bounds) > n_classes - 1
         if bad or len(set(bounds)) != len(bounds) or any(int(c) != c for c in bounds):
             raise ValueError(
-                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each value "  # noqa: E501
+                "cutoffs should be a sequence of unique, positive integers sorted in an increasing order, where each "
+                "value "
                 "is between 1 and n_classes-1"
             )
         self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*bounds, n_classes]

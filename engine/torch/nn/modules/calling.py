@@ -74,7 +74,8 @@ def _check_kind(module: Module, kind: str) -> None:
         full = kind == "_backward_hooks"
         if module.__dict__.get("_is_full_backward_hook") is (not full):
             raise RuntimeError(
-                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only one "  # noqa: E501
+                "Cannot use both regular backward hooks and full backward hooks on a single Module. Please use only "
+                "one "
                 "of them."
             )
         module.__dict__["_is_full_backward_hook"] = full

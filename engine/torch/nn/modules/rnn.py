@@ -123,7 +123,8 @@ class RNNBase(Module):
         kind = self._flat_weights[0].dtype
         if input.dtype is not kind:
             raise ValueError(
-                f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). Convert input: input.to({kind}), "  # noqa: E501
+                f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). Convert input: "
+                f"input.to({kind}), "
                 f"or convert model: model.to({input.dtype})"
             )
         wanted = 3 if batch_sizes is None else 2
@@ -274,7 +275,8 @@ class LSTM(RNNBase):
         if any(h.dim() != wanted for h in hx):
             kind = "batched 3-D" if batched else "unbatched 2-D"
             raise RuntimeError(
-                f"For {kind} input, hx and cx should also be {wanted}-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"  # noqa: E501
+                f"For {kind} input, hx and cx should also be {wanted}-D but got ({hx[0].dim()}-D, {hx[1].dim()}-D) "
+                "tensors"
             )
 
     def _each(self, hx: Any, method: str, *args: Any) -> Any:

@@ -41,8 +41,10 @@ def get_total_norm(
         total = _norm_of(FUNCTIONS["torch"]["stack"](norms), norm_type)
     if error_if_nonfinite and bool(total.isnan().logical_or(total.isinf())):
         raise RuntimeError(
-            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be clipped. "  # noqa: E501
-            "To disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"  # noqa: E501
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped. "
+            "To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
         )
     return total  # type: ignore[no-any-return]
 

@@ -186,7 +186,8 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
         kept = [parts.original] if parts.is_tensor else [getattr(parts, f"original{i}") for i in range(parts.ntensors)]
         original = Parameter(value, kept[0].requires_grad) if isinstance(kept[0], Parameter) else value
     elif original is None:
-        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in terms "  # noqa: E501
+        raise ValueError("Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is parametrized in "
+                         "terms "
                          "of a sequence of tensors.")  # fmt: skip
     delattr(type(module), tensor_name)
     del module.parametrizations[tensor_name]

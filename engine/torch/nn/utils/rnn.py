@@ -35,7 +35,8 @@ class PackedSequence(_Packed):
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is not None and batch_sizes.device.type != "cpu":
             raise ValueError(
-                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. They "  # noqa: E501
+                "batch_sizes should always be on CPU. Instances of PackedSequence should never be created manually. "
+                "They "
                 "should be instantiated by functions like pack_sequence and pack_padded_sequences in nn.utils.rnn. "
                 "https://pytorch.org/docs/stable/nn.html#torch.nn.utils.rnn.pack_sequence"
             )
@@ -128,7 +129,8 @@ def _check_lengths(input: Tensor, counts: Tensor) -> None:
     if any(a < b for a, b in zip(sizes, sizes[1:], strict=False)):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "  # noqa: E501
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you "
+            "do "
             "not need ONNX exportability."
         )
     if sizes[0] > input.size(0):
