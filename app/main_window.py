@@ -36,6 +36,7 @@ from stridescope.app.text import LANGUAGES, tr
 from stridescope.app.toolbar import Toolbar
 from stridescope.app.welcome import Welcome, remember_file
 from stridescope.app.workbench import Workbench
+from stridescope.engine.events.grains import GRAINS
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
 
@@ -354,7 +355,7 @@ class MainWindow(QMainWindow):
     def _show_pace(self) -> None:
         """Show what a step is and how fast the recording plays."""
         self.toolbar.speed.show_words(tr("speed"), f"{self.stepping.speed:g}×")
-        for grain in replay.GRAINS:
+        for grain in GRAINS:
             self.actions_by_id[f"grain_{grain}"].setChecked(grain == self.stepping.grain)
 
     def _ask_input(self) -> None:

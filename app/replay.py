@@ -13,16 +13,10 @@ import sys
 import numpy as np
 
 from stridescope.engine import events as ev
+from stridescope.engine.events.grains import CLOSERS, DECISIONS, GRAINS, LINES, OPS
 from stridescope.engine.recording.reader import Recording
 
-GRAINS = ("line", "op", "event")
 MODES = ("over", "into", "out", "any")
-
-_LINES = (ev.LineReached,)
-_OPS = (ev.OpBegan, ev.NodeBegan)
-_DECISIONS = (*(kind for kind in ev.EVENTS if kind.family != "line"), ev.ExceptionRaised, ev.LineReached)
-_CODES: dict[str, tuple[type[ev.Event], ...]] = {"line": _LINES, "op": _OPS, "event": _DECISIONS}
-_CLOSERS = (ev.OpEnded, ev.OpFailed, ev.NodeEnded)
 _FAR = sys.maxsize >> 1
 
 
@@ -77,7 +71,7 @@ def calls_at(recording: Recording, steps: np.ndarray) -> np.ndarray:
 
 def ops_at(recording: Recording, steps: np.ndarray) -> np.ndarray:
     """Return how many ops and backward nodes are open around each of ``steps``."""
-    begun, ended = recording.steps_of(*_OPS), recording.steps_of(*_CLOSERS)
+    begun, ended = recording.steps_of(*OPS), recording.steps_of(*CLOSERS)
     return np.searchsorted(begun, steps, side="left") - np.searchsorted(ended, steps, side="right")
 
 
@@ -93,16 +87,16 @@ def _stops(recording: Recording, step: int, grain: str, mode: str) -> np.ndarray
 
 def _goal(recording: Recording, step: int, grain: str, mode: str) -> _Goal:
     """Turn a step into where it may end, seen from where we look."""
-    kinds = _CODES[grain]
+    kinds = GRAINS[grain]
     if mode == "any" or step < 0:
         return _Goal(kinds)
     at_line = recording.code(step) == ev.LineReached.code
     if mode == "into":
-        return _Goal(tuple({*kinds, *((*_LINES, *_OPS) if at_line else _DECISIONS)}))
+        return _Goal(tuple({*kinds, *((*LINES, *OPS) if at_line else DECISIONS)}))
     here = np.array([step])
     calls, ops = max(1, int(calls_at(recording, here)[0])), int(ops_at(recording, here)[0])
     if mode == "over":
         return _Goal(kinds, calls, ops)
     if at_line:
         return _Goal(kinds, calls - 1)
-    return _Goal((*kinds, *_LINES, *_OPS), calls, ops - 1) if ops > 0 else _Goal(_LINES, calls)
+    return _Goal((*kinds, *LINES, *OPS), calls, ops - 1) if ops > 0 else _Goal(LINES, calls)

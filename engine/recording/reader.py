@@ -17,9 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stridescope.engine.events import (
-    EVENTS,
     Event,
-    ExceptionRaised,
     LineReached,
     NodeBegan,
     OpBegan,
@@ -29,6 +27,7 @@ from stridescope.engine.events import (
     VersionBumped,
     Wire,
 )
+from stridescope.engine.events.grains import GRAINS
 from stridescope.engine.recording import keyframes, store
 from stridescope.engine.recording.batches import Batches
 from stridescope.engine.recording.columns import (
@@ -45,13 +44,6 @@ from stridescope.engine.recording.curve import Curve
 from stridescope.engine.recording.model import State
 from stridescope.engine.recording.seek import Seeker
 from stridescope.engine.recording.store import RecordingError
-
-# Where stepping comes to rest, by grain: as the worker's gate has it, and at the end.
-_GRAINS: dict[str, tuple[type[Event], ...]] = {
-    "line": (LineReached, ScriptEnded),
-    "op": (OpBegan, NodeBegan, ScriptEnded),
-    "event": tuple(event for event in EVENTS if event.family != "line") + (LineReached, ExceptionRaised, ScriptEnded),
-}
 
 
 class Source(NamedTuple):
@@ -212,8 +204,8 @@ class Recording:
         return self.steps_of(NodeBegan)
 
     def stops(self, grain: str) -> Ints:
-        """Return the steps at which stepping by "line", "op" or "event" comes to rest."""
-        return self.steps_of(*_GRAINS[grain])
+        """Return the steps at which stepping by "line", "op" or "event" comes to rest, and the end."""
+        return self.steps_of(*GRAINS[grain], ScriptEnded)
 
     # ---- states ----
 

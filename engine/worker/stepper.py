@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stridescope.engine import events
-from stridescope.engine.events import EVENTS, Wire, journal
+from stridescope.engine.events import Wire, grains, journal
 from stridescope.engine.worker import protocol
 from stridescope.engine.worker.breakpoints import Armed, BreakpointError, StateNow
 from stridescope.engine.worker.console import Console
@@ -27,13 +27,9 @@ from stridescope.engine.worker.protocol import Breakpoint, Busy, Failed, Reply, 
 from stridescope.engine.worker.tracebacks import entries
 from stridescope.engine.worker.tracer import Tracer
 
-LINES = frozenset({events.LineReached.code})
-OPS = frozenset({events.OpBegan.code, events.NodeBegan.code})
-DECISIONS = frozenset(event.code for event in EVENTS if event.family != "line") | {events.ExceptionRaised.code} | LINES
-GRAINS = {"line": LINES, "op": OPS, "event": DECISIONS}
-# What one can be inside of: an op, a node's run. A backward pass is no level: stepping over ops walks node after node.
-OPENERS = frozenset({events.OpBegan.code, events.NodeBegan.code})
-CLOSERS = frozenset({kind.code for kind in (events.OpEnded, events.OpFailed, events.NodeEnded)})
+LINES, OPS, DECISIONS = (grains.codes(kinds) for kinds in (grains.LINES, grains.OPS, grains.DECISIONS))
+GRAINS = {grain: grains.codes(kinds) for grain, kinds in grains.GRAINS.items()}
+OPENERS, CLOSERS = OPS, grains.codes(grains.CLOSERS)
 # Sent to the main thread to pause a script that emits nothing. Whoever resets it does no harm: its default is nothing.
 NUDGE: signal.Signals = signal.SIGBREAK if os.name == "nt" else signal.SIGURG  # type: ignore[attr-defined]
 PATIENCE = 0.15  # seconds in which a paused script may reach an event by itself

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -26,15 +26,13 @@ def fits(op: Op, number: int) -> bool:
 
 BROADCASTING = {op.name for op in OPS if op.schema.writes and sum(a.is_tensor for a in op.schema.arguments) > 1}
 SAMPLED = [(op, number) for op, number in SAMPLED if op.name not in BROADCASTING or fits(op, number)]
-CASES = [pytest.param(op, number, id=f"{op.qualified}-{number}") for op, number in SAMPLED if op not in RANDOM]
-DIFFERENTIABLE = [
-    pytest.param(op, number, id=f"{op.qualified}-{number}")
-    for op, number in SAMPLED
-    if op not in RANDOM
-    and op.derivative is not None
-    and not op.schema.writes
-    and op.derivative.name != "NotImplemented"
-]
+DETERMINISTIC = [(op, number) for op, number in SAMPLED if op not in RANDOM]
+
+
+def cases(wanted: Callable[[Op], bool]) -> pytest.MarkDecorator:
+    """Run a test on every sample of the ops that are wanted."""
+    chosen = [pytest.param(op, n, id=f"{op.qualified}-{n}") for op, n in DETERMINISTIC if wanted(op)]
+    return pytest.mark.parametrize(("op", "number"), chosen)
 
 
 @pytest.fixture(autouse=True)
@@ -81,10 +79,16 @@ def tensors(result: Any) -> list[torch.Tensor]:
     return [item for item in flat(result) if isinstance(item, torch.Tensor)]
 
 
-@pytest.mark.parametrize(("op", "number"), CASES)
+def differentiable(op: Op) -> bool:
+    return op.derivative is not None and not op.schema.writes and op.derivative.name != "NotImplemented"
+
+
+# Whether these read the storage so, or can at all, depends on the strides.
+BY_STRIDES = ("as_strided", "view", "_reshape_alias", "_view_as")
+
+
+@cases(lambda op: not op.name.startswith(BY_STRIDES))
 def test_strides_do_not_change_the_result(op: Op, number: int) -> None:
-    if op.name.startswith(("as_strided", "view", "_reshape_alias", "_view_as")):
-        pytest.skip("whether it reads the storage so, or can at all, depends on the strides")
     arguments = values(op, number)
     apart = [spread(a.clone() if isinstance(a, torch.Tensor) else a) for a in arguments]
     expected = flat(op(*(a.clone() if isinstance(a, torch.Tensor) else a for a in arguments)))
@@ -97,7 +101,7 @@ def test_strides_do_not_change_the_result(op: Op, number: int) -> None:
             assert type(mine) is type(theirs)
 
 
-@pytest.mark.parametrize(("op", "number"), DIFFERENTIABLE)
+@cases(differentiable)
 def test_the_derivative_is_that_of_finite_differences(op: Op, number: int) -> None:
     arguments = values(op, number)
     by_name = dict(zip((a.name for a in op.schema.arguments), arguments, strict=False))
@@ -113,17 +117,21 @@ def test_the_derivative_is_that_of_finite_differences(op: Op, number: int) -> No
     assert torch.autograd.gradcheck(lambda *changed: tuple(results(*changed)[k] for k in tracked), inputs)
 
 
-@pytest.mark.parametrize(("op", "number"), CASES)
+def reads_a_tensor(op: Op) -> bool:
+    first = op.schema.arguments[:1]
+    return bool(first) and first[0].is_tensor and not first[0].listed
+
+
+# Composites give what their parts give.
+@cases(lambda op: not op.composite and reads_a_tensor(op))
 def test_views_share_and_kernels_do_not(op: Op, number: int) -> None:
     arguments = values(op, number)
     source = arguments[0]
-    if op.composite is not None or not isinstance(source, torch.Tensor):
-        pytest.skip("composites give what their parts give")
     shared = [t.untyped_storage().data_ptr() == source.untyped_storage().data_ptr() for t in tensors(op(*arguments))]
     assert all(shared) if op.view is not None or op.schema.writes else not any(shared) or op.name == "_unsafe_view"
 
 
-@pytest.mark.parametrize(("op", "number"), [case for case in CASES if case.values[0].schema.writes])  # type: ignore[union-attr]
+@cases(lambda op: bool(op.schema.writes))
 def test_writing_counts_a_version_and_returns_the_target(op: Op, number: int) -> None:
     arguments = values(op, number)
     before = arguments[0]._version

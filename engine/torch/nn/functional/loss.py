@@ -38,6 +38,17 @@ def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: str, name:
     return weighted
 
 
+def _difference(
+    name: str, input: Tensor, target: Tensor, legacy: tuple[bool | None, bool | None, str], weight: Tensor | None
+) -> Tensor:
+    """A loss of each pair of elements, weighted where weights are given; ``legacy`` is how the caller reduces."""
+    first, second = _expanded(input, target)
+    reduction = chosen(*legacy)
+    if weight is not None:
+        return _weighted(NATIVE[name](first, second, 0), weight, input, reduction, name)  # type: ignore[no-any-return]
+    return NATIVE[name](first, second, get_enum(reduction))  # type: ignore[no-any-return]
+
+
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -47,12 +58,7 @@ def mse_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """The squared difference."""
-    first, second = _expanded(input, target)
-    reduction = chosen(size_average, reduce, reduction)
-    if weight is not None:
-        loss = NATIVE["mse_loss"](first, second, 0)
-        return _weighted(loss, weight, input, reduction, "mse_loss")  # type: ignore[no-any-return]
-    return NATIVE["mse_loss"](first, second, get_enum(reduction))  # type: ignore[no-any-return]
+    return _difference("mse_loss", input, target, (size_average, reduce, reduction), weight)
 
 
 def l1_loss(
@@ -64,12 +70,7 @@ def l1_loss(
     weight: Tensor | None = None,
 ) -> Tensor:
     """The absolute difference."""
-    first, second = _expanded(input, target)
-    reduction = chosen(size_average, reduce, reduction)
-    if weight is not None:
-        loss = NATIVE["l1_loss"](first, second, 0)
-        return _weighted(loss, weight, input, reduction, "l1_loss")  # type: ignore[no-any-return]
-    return NATIVE["l1_loss"](first, second, get_enum(reduction))  # type: ignore[no-any-return]
+    return _difference("l1_loss", input, target, (size_average, reduce, reduction), weight)
 
 
 def smooth_l1_loss(
