@@ -76,7 +76,13 @@ class Layout(NamedTuple):
 
 def contiguous_strides(sizes: Sequence[int]) -> Ints:
     """Row-major strides; a size of 0 counts as 1, as PyTorch does it."""
-    strides, step = [], 1
+    return row_major(tuple(sizes))
+
+
+@functools.lru_cache(8192)
+def row_major(sizes: Ints, item: int = 1) -> Ints:
+    """Row-major strides in units of which an element takes ``item``: bytes for NumPy, 1 for PyTorch."""
+    strides, step = [], item
     for size in reversed(sizes):
         strides.append(step)
         step *= max(size, 1)

@@ -26,7 +26,7 @@ from stridescope.engine.events import (
     VersionBumped,
     journal,
 )
-from stridescope.engine.layout import Layout, contiguous_strides
+from stridescope.engine.layout import Layout, row_major
 from stridescope.engine.storage import Array, CudaStorage, Storage, Version, flat_bytes
 from stridescope.engine.storage import pointer as _pointer
 
@@ -293,8 +293,7 @@ def dense(array: Array) -> Array:
 
 def canonical(array: Array) -> Array:
     """The same row-major memory with PyTorch's strides for dims of size 0 and 1."""
-    item = array.itemsize
-    strides = tuple(s * item for s in contiguous_strides(array.shape))
+    strides = row_major(array.shape, array.itemsize)
     if array.strides == strides:
         return array
     return np.ndarray(array.shape, array.dtype, array, 0, strides)

@@ -56,18 +56,18 @@ def checked(size: Sequence[int]) -> tuple[int, ...]:
     return tuple(size)
 
 
-def _check_room(nbytes: int, on: device) -> None:
+def _check_room(size: tuple[int, ...], kind: dtype, on: device) -> None:
     """Let a cuda device refuse what it can never hold, before the host makes the values."""
     if on.type == "cuda":
-        gpu = device_at(on.index or 0)
+        gpu, nbytes = device_at(on.index or 0), math.prod(size) * kind.itemsize
         if nbytes > gpu.properties.total_memory:
             gpu.allocator.malloc(nbytes, current_stream(gpu.index))
 
 
 def _filled(size: Sequence[int], value: Any, kind: dtype | None, on: device | None, grad: bool | None) -> Tensor:
-    kind = kind or default_float()
-    _check_room(math.prod(checked(size)) * kind.itemsize, place_of(on))
-    return made(_values(checked(size), value, kind), kind, on, grad)
+    kind, on, size = kind or default_float(), place_of(on), checked(size)
+    _check_room(size, kind, on)
+    return made(_values(size, value, kind), kind, on, grad)
 
 
 def _values(size: Sequence[int], value: Any, kind: dtype) -> Array:

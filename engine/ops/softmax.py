@@ -17,20 +17,31 @@ from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
 
 
+# NumPy's stubs do not let these be called with positional dims; the methods of arrays take two more Python calls.
+_largest: Any = np.maximum.reduce
+_sum: Any = np.add.reduce
+
+
 def softmax_of(array: Array, dim: int) -> Array:
     """Exponentials as shares of their sum, the largest element taken out first."""
     if not array.ndim:
         return np.exp(array - array)
-    shifted = np.exp(array - np.max(array, axis=dim, keepdims=True)) if array.size else array
-    return shifted / shifted.sum(dim, keepdims=True)
+    if not array.size:
+        return array.copy()
+    shifted = array - _largest(array, dim, keepdims=True)
+    np.exp(shifted, shifted)
+    return np.divide(shifted, _sum(shifted, dim, keepdims=True), shifted)  # type: ignore[no-any-return]
 
 
 def log_softmax_of(array: Array, dim: int) -> Array:
     """The logarithms of the shares, without computing the shares."""
     if not array.ndim:
         return array - array
-    shifted = array - np.max(array, axis=dim, keepdims=True) if array.size else array
-    return shifted - np.log(np.exp(shifted).sum(dim, keepdims=True))
+    if not array.size:
+        return array.copy()
+    shifted = array - _largest(array, dim, keepdims=True)
+    shifted -= np.log(_sum(np.exp(shifted), dim, keepdims=True))
+    return shifted  # type: ignore[no-any-return]
 
 
 def _kernel(name: str, compute: Callable[[Array, int], Array]) -> Callable[..., Tensor]:
@@ -104,6 +115,7 @@ define(
             "c": (NotImplementedError, "clamp is not supported for complex types"),
         },
         through=False,
+        quick=_relu,
     ),
     grads={"self": lambda grad, result: grad.masked_fill(result <= 0, 0)},
     samples=[((3, 4),)],
