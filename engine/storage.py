@@ -7,6 +7,7 @@ memory.
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 from typing import Any
 
@@ -146,10 +147,21 @@ class CudaStorage(Storage):
             self.allocator.free(block)
 
 
-def pointer(array: Array) -> int:
-    """The address of an array's first element in this process."""
+def _interface_pointer(array: Array) -> int:
     address: int = array.__array_interface__["data"][0]
     return address
+
+
+def _field_pointer(array: Array) -> int:
+    return _field(id(array) + _HEAD).value
+
+
+# In NumPy's C ABI (``PyArrayObject_fields``) the data pointer stands right behind the object's head. Reading it there
+# takes a tenth of the time of ``__array_interface__``, and every event of a view needs it.
+_field, _HEAD = ctypes.c_size_t.from_address, object.__basicsize__
+_probe = np.zeros(1)
+pointer = _field_pointer if _field_pointer(_probe) == _interface_pointer(_probe) else _interface_pointer
+"""The address of an array's first element in this process."""
 
 
 def flat_bytes(array: Array) -> Array:

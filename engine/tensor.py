@@ -353,15 +353,14 @@ def announce(tensor: Tensor) -> None:
     emit = journal.emit
     if emit is None:
         return
-    array, kind, storage = tensor._array, tensor.dtype, tensor.storage_
-    sid = storage.announce()
+    array, kind, storage = tensor._array, tensor.dtype, tensor._storage or tensor.storage_
+    sid = storage._id or storage.announce()
     counter = tensor._version_counter
     shared = number if counter is None else _counter_id(counter, number)
     base = 0 if tensor._base_tensor is None else tensor_id(tensor._base_tensor)
-    item = kind.itemsize
-    strides = tuple([s // item for s in array.strides])
-    place = (_MADE, number, sid, array.shape, strides, tensor.offset, kind.name)
-    emit((*place, base, shared, tensor._requires_grad))
+    strides = row_major(array.shape) if array.flags.c_contiguous and 1 not in array.shape else tensor.strides
+    offset = 0 if storage.owner is array and array.size else tensor.offset
+    emit((_MADE, number, sid, array.shape, strides, offset, kind.name, base, shared, tensor._requires_grad))
     if counter is not None and counter.value:
         emit((VersionBumped.code, shared, counter.value))
     if not storage.told:

@@ -245,7 +245,7 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         """Compute the result; tensors among the arguments reach the function as arrays."""
-        if all([a.__class__ is Tensor and a._plain for a in args]):
+        if all(a.__class__ is Tensor and a._plain for a in args):
             return self._on_arrays([a._array for a in args])
         where = one_device(flattened(args))
         inputs = [_as_arrays(a) for a in args]
@@ -257,9 +257,9 @@ class Kernel:
     def _on_arrays(self, inputs: list[Array]) -> Any:
         """The short way for tensors on the CPU only: a new row-major result needs nothing else."""
         result = self.function(*inputs)
-        if result.__class__ is np.ndarray and result.base is None and result.flags.c_contiguous:
-            if not any([result is i for i in inputs]):
-                return fresh(canonical(result), FROM_NUMPY[result.dtype])
+        owns = result.__class__ is np.ndarray and result.base is None and result.flags.c_contiguous
+        if owns and not any(result is i for i in inputs):
+            return fresh(canonical(result), FROM_NUMPY[result.dtype])
         if isinstance(result, (tuple, list)):
             return tuple(self._wrapped(r, CPU, inputs) for r in result)
         return self._wrapped(result, CPU, inputs)

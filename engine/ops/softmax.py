@@ -16,7 +16,6 @@ from stridescope.engine.ops.reduce import widened
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
 
-
 # NumPy's stubs do not let these be called with positional dims; the methods of arrays take two more Python calls.
 _largest: Any = np.maximum.reduce
 _sum: Any = np.add.reduce
