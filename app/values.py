@@ -16,7 +16,7 @@ _SPECIAL: dict[str, np.dtype[Any]] = {"bool": np.dtype(np.bool_), "bfloat16": np
 
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
-_LONG_SIZE = re.compile(r"(?<![\w.])(\d{4,})(?: bytes| 字节)?(?![\w.])")
+_LONG_SIZE = re.compile(r"(?<![\w.])(\d{4,})(?![\w.])(?: bytes\b| 字节)?")
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from PySide6.QtCore import QLineF, QPointF, QRectF, Qt, QVariantAnimation
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt, QVariantAnimation
 from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainterPath, QWheelEvent
 
 from stridescope.app import motion
 from stridescope.app import theme as themes
 from stridescope.app.items.canvas import Canvas
+from stridescope.app.items.labels import Labels
 from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.items.viewport import View, fitted
 from stridescope.app.moment import Moment
@@ -188,39 +189,45 @@ class GraphPanel(Canvas):
             sketch.painter.setPen(sketch.theme.mix("faint", 0.6))
             sketch.painter.drawLines(lines)
             return
-        for edge in sorted(shown, key=lambda e: e.sent):
-            self._draw_edge(sketch, view, edge)
+        curves = [(edge, self._curve(view, edge)) for edge in sorted(shown, key=lambda e: e.sent)]
+        for edge, curve in curves:
+            self._draw_edge(sketch, view, edge, curve)
+        if view.scale >= WORDS_FROM:
+            self._draw_labels(sketch, view, curves, visible)
 
-    def _draw_edge(self, sketch: Sketch, view: View, edge: GraphEdge) -> None:
-        assert self.picture is not None
+    def _curve(self, view: View, edge: GraphEdge) -> QPainterPath:
         (x1, y1), (x2, y2) = self._where(edge.source), self._where(edge.target)
         start, end = view.to_screen(x1, y1 + NODE_HEIGHT / 2), view.to_screen(x2, y2 - NODE_HEIGHT / 2)
         bend = QPointF(0, 35 * view.scale + (y2 - y1 - LAYER) * 0.3 * view.scale)
         path = QPainterPath(start)
         path.cubicTo(start + bend, end - bend, end)
-        hot = edge.sent or edge.going
-        color, width = ("bwd", 3.0) if hot else ("faint", 1.6)
-        sketch.path(
-            path,
-            None,
-            color,
-            max(1.0, width * min(1.0, view.scale * 1.4)),
-            dashed=edge.going or not self.picture.real(edge.target),
-        )
-        if view.scale >= WORDS_FROM and hot:
-            words = edge.label if edge.sent else tr("→ now")
-            x, y = (start.x() + end.x()) / 2 + 12, (start.y() + end.y()) / 2 + 4
-            size = max(8.0, 11 * view.scale)
-            ground = QRectF(x - 3, y - size, text_width(words, size=size, mono=True) + 6, size + 4)
-            if abs(start.x() - end.x()) > 1:
-                sketch.box(ground, "panel")
-            sketch.text(x, y, words, "bwd", size=size, mono=True)
+        return path
+
+    def _draw_edge(self, sketch: Sketch, view: View, edge: GraphEdge, curve: QPainterPath) -> None:
+        assert self.picture is not None
+        color, width = ("bwd", 3.0) if edge.sent or edge.going else ("faint", 1.6)
+        dashed = edge.going or not self.picture.real(edge.target)
+        sketch.path(curve, None, color, max(1.0, width * min(1.0, view.scale * 1.4)), dashed=dashed)
+
+    def _draw_labels(
+        self, sketch: Sketch, view: View, curves: list[tuple[GraphEdge, QPainterPath]], visible: list[int]
+    ) -> None:
+        """Write the gradients beside the edges they went along, where there is room."""
+        area = QRectF(4, 0, self.width() - 8, self.height() - FOOT + 20)
+        labels = Labels(area, [self._box_of(view, node) for node in visible], [curve for _, curve in curves])
+        size = max(8.0, 11 * view.scale)
+        for edge, curve in curves:
+            words = edge.label if edge.sent else tr("→ now") if edge.going else ""
+            if words and (place := labels.place(curve, QSizeF(text_width(words, size=size, mono=True), size + 3))):
+                sketch.text(place.left(), place.bottom() - 4, words, "bwd", size=size, mono=True)
+
+    def _box_of(self, view: View, node: int) -> QRectF:
+        centre, w, h = view.to_screen(*self._where(node)), NODE_WIDTH * view.scale, NODE_HEIGHT * view.scale
+        return QRectF(centre.x() - w / 2, centre.y() - h / 2, w, h)
 
     def _draw_node(self, sketch: Sketch, view: View, node: int) -> None:
         assert self.picture is not None
-        face, centre = self.picture.face(node), view.to_screen(*self._where(node))
-        w, h = NODE_WIDTH * view.scale, NODE_HEIGHT * view.scale
-        rect = QRectF(centre.x() - w / 2, centre.y() - h / 2, w, h)
+        face, rect = self.picture.face(node), self._box_of(view, node)
         fresh = node not in self._before and self._share < 1 and bool(self._before)
         sketch.painter.setOpacity(self._share if fresh else 1.0)
         self._draw_box(sketch, rect, node, face, view.scale)

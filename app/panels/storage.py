@@ -169,7 +169,8 @@ class StoragePanel(Canvas):
 
     def _draw_numbers(self, sketch: Sketch, axis: Axis, y: float) -> None:
         """Write element numbers: every one where there is room, else rounded ones."""
-        every = next(s for s in _NUMBER_STEPS if s * axis.pitch >= 30)
+        room = max(30.0, text_width(str(axis.visible().stop), size=10.5, mono=True) + 12)
+        every = next(s for s in _NUMBER_STEPS if s * axis.pitch >= room)
         for element in range(axis.visible().start // every * every, axis.visible().stop, every):
             if element >= axis.first:
                 sketch.text(axis.middle(element), y, str(element), "faint", size=10.5, mono=True, anchor="middle")
