@@ -10,6 +10,7 @@ from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.events import GradAccumulated, HookRan, journal
 from stridescope.engine.layout import is_contiguous, is_non_overlapping_and_dense
 from stridescope.engine.tensor import Tensor, alias, tensor_id
+from stridescope.engine.warn import internal, warn_once
 
 # What sys.getrefcount counts for a tensor that one local variable here holds and nobody else.
 _SOLE = 2
@@ -49,10 +50,13 @@ def accumulate(leaf: Tensor, gradients: list[Tensor | None], others: int = 0) ->
             leaf._grad = alias(gradient)
         else:
             leaf._grad = _relaid(gradient, leaf)
-    elif grad_mode.enabled:
-        leaf._grad = old + gradient
     else:
-        old.add_(gradient)
+        if grad_mode.enabled:
+            leaf._grad = old + gradient
+        else:
+            old.add_(gradient)
+        if not _obeys(leaf._grad, leaf):
+            _warn_of_layout(leaf._grad, leaf)
     if (emit := journal.emit) is not None:
         emit((GradAccumulated.code, tensor_id(leaf), tensor_id(leaf._grad), old is None))
     run_post_accumulate_hooks(leaf)
@@ -61,7 +65,9 @@ def accumulate(leaf: Tensor, gradients: list[Tensor | None], others: int = 0) ->
 def run_post_accumulate_hooks(leaf: Tensor) -> None:
     """``Tensor.register_post_accumulate_grad_hook`` hooks; they must return None."""
     for hook in list(leaf._post_hooks.values()) if leaf._post_hooks else ():
-        if hook(leaf) is not None:
+        if (result := hook(leaf)) is not None:
+            if not isinstance(result, Tensor):
+                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         if (emit := journal.emit) is not None:
             emit((HookRan.code, "post-accumulate hook", 0, tensor_id(leaf)))
@@ -73,6 +79,17 @@ def _obeys(gradient: Tensor, leaf: Tensor) -> bool:
     if not is_non_overlapping_and_dense(sizes, strides):
         return is_contiguous(sizes, gradient.strides)
     return all(n < 2 or a == b for n, a, b in zip(sizes, strides, gradient.strides, strict=True))
+
+
+def _warn_of_layout(gradient: Tensor, leaf: Tensor) -> None:
+    warn_once(
+        internal(
+            "grad and param do not obey the gradient layout contract. This is not an error, but may impair "
+            f"performance.\ngrad.sizes() = {list(gradient._array.shape)}, strides() = {list(gradient.strides)}\n"
+            f"param.sizes() = {list(leaf._array.shape)}, strides() = {list(leaf.strides)}",
+            "torch/csrc/autograd/functions/accumulate_grad.h:235",
+        )
+    )
 
 
 def _relaid(gradient: Tensor, leaf: Tensor) -> Tensor:

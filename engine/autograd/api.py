@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from stridescope.engine.autograd.backward import execute
-from stridescope.engine.autograd.blank import ones_like, zeros, zeros_like
+from stridescope.engine.autograd.blank import ones, ones_like, zeros, zeros_like
 from stridescope.engine.autograd.edges import gradient_edge
 from stridescope.engine.autograd.leaf import retain_grad
 from stridescope.engine.autograd.node import Edge, Node
@@ -98,7 +99,7 @@ def _accumulating(target: Targets) -> Edge:
     if isinstance(target, GradientEdge):
         return target.node, target.output_nr
     if not isinstance(target, Tensor):
-        raise TypeError(f"all inputs have to be Tensors or GradientEdges, but got {type(target).__name__}")
+        raise _not_an_input(target)
     retain_grad(target)
     return gradient_edge(target)
 
@@ -206,10 +207,14 @@ def _captured(target: Targets) -> Edge:
     if isinstance(target, GradientEdge):
         return target.node, target.output_nr
     if not isinstance(target, Tensor):
-        raise TypeError(f"all inputs have to be Tensors or GradientEdges, but got {type(target).__name__}")
+        raise _not_an_input(target)
     if not target._requires_grad:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     return gradient_edge(target)
+
+
+def _not_an_input(target: Any) -> RuntimeError:
+    return RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(target).__name__}")
 
 
 def _batched(
@@ -309,15 +314,18 @@ def _mismatch(position: int, given: Size, sizes: tuple[int, ...], batched: bool)
 
 
 def _implicit(output: Targets) -> Tensor | None:
-    if not isinstance(output, Tensor):
-        raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    if not output._requires_grad:
+    if not isinstance(output, (Tensor, GradientEdge)):
+        raise AssertionError("Expected output to be a torch.Tensor")
+    if isinstance(output, Tensor) and not output._requires_grad:
         return None
-    if output._array.size != 1:
+    sizes, kind = _looks(output)
+    if math.prod(sizes) != 1:
         raise RuntimeError("grad can be implicitly created only for scalar outputs")
-    if not output.dtype.is_floating_point:
-        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {output.dtype}")
-    return ones_like(output)
+    if not kind.is_floating_point:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {kind}")
+    if isinstance(output, Tensor):
+        return ones_like(output)
+    return ones(sizes, output.node._outputs[output.output_nr])
 
 
 def _roots(outputs: Sequence[Targets], gradients: Sequence[Tensor | None]) -> list[Edge]:

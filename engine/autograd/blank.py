@@ -28,6 +28,11 @@ def zeros(sizes: Sequence[int], like: Any) -> Tensor:
     return blank(sizes, contiguous_strides(sizes), like)
 
 
+def ones(sizes: Sequence[int], like: Any) -> Tensor:
+    """Row-major ones; dtype and device are those of ``like``."""
+    return blank(sizes, contiguous_strides(sizes), like, 1)
+
+
 def zeros_like(tensor: Tensor) -> Tensor:
     """Zeros in the shape and layout of a tensor, without history."""
     return blank(tensor._array.shape, dense_strides_like(tensor._array.shape, tensor.strides), tensor)

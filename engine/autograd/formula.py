@@ -86,7 +86,10 @@ class Plan(NamedTuple):
 
 
 # Nodes that PyTorch wrote by hand say their C++ name.
-SHOWN_NAMES = {"CopyBackwards": "torch::autograd::CopyBackwards"}
+SHOWN_NAMES = {
+    "CopyBackwards": "torch::autograd::CopyBackwards",
+    "NotImplemented": "torch::autograd::NotImplemented",
+}
 
 
 class Derivative:
@@ -117,13 +120,22 @@ class Derivative:
         used = [want for formula in formulas for want in set(formula.wants) - INCOMING]
         # What the node's attributes are called: the same whichever inputs of a call need a gradient.
         self.names = tuple(dict.fromkeys(w for f in formulas for w in f.wants if w not in INCOMING and _shown(w)))
-        self.guarded = {want for want in used if used.count(want) == 1} if len(formulas) > 1 else set()
+        self.guarded = {want for want in used if self._guards(want, used)} if len(inputs) > 1 else set()
+        self.raw = tuple(name for name in self.names if self._keeps_tensors(name))
         self.plans: dict[tuple[bool, ...], Plan] = {}
+
+    def _guards(self, want: str, used: list[str]) -> bool:
+        """Whether this is saved only when its formula is needed: a whole tensor that one one-argument formula uses."""
+        (asking, *others) = (f for f in self.formulas if want in f.wants)
+        return self._keeps_tensors(want) and not others and len(asking.inputs) == 1 and used.count(want) == 1
+
+    def _keeps_tensors(self, want: str) -> bool:
+        return want in self.tensors or want in self.returns or want[:6] == "result" and not want.endswith(tuple(FACETS))
 
     def plan(self, needed: tuple[bool, ...]) -> Plan:
         """The plan for inputs of which these need a gradient.
 
-        A value used by one formula only is saved when that formula is needed; one used by several always is.
+        A tensor used by one formula only is saved when that formula is needed; everything else always is.
         """
         plan = self.plans.get(needed)
         if plan is None:
@@ -170,8 +182,8 @@ class Derivative:
 
 
 def _shown(want: str) -> bool:
-    """PyTorch's nodes keep dtypes of inputs for themselves."""
-    return not want.endswith(("_scalar_type", "_device"))
+    """PyTorch's nodes keep dtypes of inputs, and what they know of lists of tensors, for themselves."""
+    return not want.endswith(("_scalar_type", "_device")) and not want.startswith("tensors_")
 
 
 def _over_lists(facet: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -283,8 +295,9 @@ class OpNode(Node):
         if attribute.startswith("_raw_saved_"):
             name = attribute[len("_raw_saved_") :]
             self._known(attribute, name)
-            kept = self.saved.get(name)
-            return tuple(kept) if isinstance(kept, list) else kept
+            if name not in self.derivative.raw:
+                raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute}'")
+            return _raw(self.saved.get(name))
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute}'")
 
     def _known(self, attribute: str, name: str) -> None:
@@ -296,12 +309,13 @@ class OpNode(Node):
         value = self.value(name)
         if value.__class__ in NUMBERS and name in self.derivative.tensors:
             return _wrapped(value)
+        if value.__class__ is int and value < 0:
+            return value + (1 << 64)  # PyTorch shows its 64-bit numbers without their sign
         return tuple(value) if isinstance(value, list) else value
 
     def __dir__(self) -> list[str]:
-        saved = self.saved
         fields = [f"_saved_{name}" for name in self.derivative.names]
-        raw = [f"_raw_saved_{name}" for name, kept in saved.items() if _is_raw(kept)]
+        raw = [f"_raw_saved_{name}" for name in self.derivative.raw]
         return sorted({*super().__dir__(), *fields, *raw})
 
 
@@ -310,5 +324,8 @@ def _wrapped(number: Any) -> Tensor:
     return from_array(np.asarray(number))
 
 
-def _is_raw(kept: Any) -> bool:
-    return isinstance(kept, SavedTensor) or (isinstance(kept, list) and any(isinstance(k, SavedTensor) for k in kept))
+def _raw(kept: Any) -> Any:
+    """What is kept of a tensor argument, as ``_raw_saved_*`` shows it: never a plain value."""
+    if isinstance(kept, list):
+        return tuple(_raw(item) for item in kept)
+    return kept if isinstance(kept, SavedTensor) else SavedTensor.of_nothing(kept)

@@ -11,11 +11,11 @@ from typing import Any
 from stridescope.engine.autograd.blank import zeros
 from stridescope.engine.autograd.edges import gradient_edge
 from stridescope.engine.autograd.modes import grad_mode
-from stridescope.engine.autograd.node import Gradients, Node
+from stridescope.engine.autograd.node import Gradients, Node, set_history
 from stridescope.engine.autograd.saved import FREED, SavedTensor, record_saved
 from stridescope.engine.autograd.wrap import Outputs
 from stridescope.engine.events import SavedFreed, journal
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, alias
 
 _counter = itertools.count()
 
@@ -39,12 +39,12 @@ class FunctionCtx:
 
     def mark_dirty(self, *args: Any) -> None:
         """Say which inputs ``forward`` wrote in place; they must be among what it returns."""
-        self.dirty_tensors = args
+        self.dirty_tensors: tuple[Any, ...] | None = args
 
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Deprecated: views are tracked without being told."""
         warnings.warn(
-            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
+            "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. Note that "
             "calls to `set_()` are not tracked",
             FutureWarning,
             stacklevel=2,
@@ -52,7 +52,7 @@ class FunctionCtx:
 
     def mark_non_differentiable(self, *args: Any) -> None:
         """Say which results have no gradient."""
-        self.non_differentiable = args
+        self.non_differentiable: tuple[Any, ...] | None = args
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether ``backward`` gets zeros (True, the default) or None where no gradient arrived."""
@@ -69,14 +69,17 @@ class BackwardCFunction(Node, FunctionCtx):
     saved_variables: list[SavedTensor | None] | None = None
     to_save: tuple[Any, ...] | None = None
     saved_for_forward: tuple[Any, ...] | None = None
-    dirty_tensors: tuple[Any, ...] = ()
-    non_differentiable: tuple[Any, ...] = ()
+    dirty_tensors: tuple[Any, ...] | None = None
+    non_differentiable: tuple[Any, ...] | None = None
     _released = False
     _is_tensor: tuple[bool, ...] = ()
     _shapes: tuple[Any, ...] = ()
 
     def __dir__(self) -> list[str]:
         return object.__dir__(self)  # type: ignore[return-value]
+
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
@@ -93,7 +96,12 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def apply(self, *args: Any) -> Any:
         """Run the user's ``backward`` (or ``vjp``) on gradients given one by one; the engine's door is :meth:`_run`."""
-        return _user_backward(self._forward_cls)(self, *args)
+        backward = _user_backward(self._forward_cls)
+        return backward(self, list(args)) if self._forward_cls.boxed_grads_call else backward(self, *args)
+
+    def apply_boxed(self, grads: list[Any]) -> Any:
+        """Run the user's ``backward`` on a list of gradients, which it may empty as it goes."""
+        return _user_backward(self._forward_cls)(self, grads)
 
     def apply_jvp(self, *args: Any) -> Any:
         """Run the user's ``jvp``."""
@@ -128,7 +136,7 @@ class BackwardCFunction(Node, FunctionCtx):
     def _run(self, gradients: Gradients) -> Gradients:
         """Run the user's backward: zeros for what did not arrive, and one gradient per tensor argument back."""
         given = [self._materialized(g, position) for position, g in enumerate(gradients)]
-        results = _user_backward(self._forward_cls)(self, *given)
+        results = self.apply(*given)
         return self._checked(results if isinstance(results, tuple) else (results,))
 
     def _materialized(self, gradient: Tensor | None, position: int) -> Tensor | None:
@@ -176,9 +184,8 @@ class FunctionMeta(type):
 
     def __init__(cls, name: str, bases: tuple[type, ...], attrs: dict[str, Any]) -> None:
         super().__init__(name, bases, attrs)
-        parent = next((b._backward_cls for b in bases if hasattr(b, "_backward_cls")), BackwardCFunction)
-        cls._backward_cls: Any = type(f"{name}Backward", (parent,), {"_forward_cls": cls})
-        cls._backward_cls.__module__ = cls.__module__
+        cls._backward_cls: Any = type(f"{name}Backward", (BackwardCFunction,), {"_forward_cls": cls})
+        cls._backward_cls.__module__ = "torch.autograd.function"
         cls._autograd_function_id = next(_counter)
 
 
@@ -186,6 +193,7 @@ class Function(metaclass=FunctionMeta):
     """The base of custom differentiable functions: write ``forward`` and ``backward``, call ``apply``."""
 
     generate_vmap_rule = False
+    boxed_grads_call = False  # whether backward takes its gradients as one list, which it may empty as it goes
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
@@ -243,42 +251,52 @@ class Function(metaclass=FunctionMeta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` and, when an argument requires grad, put the function's node into the graph."""
         split = cls.setup_context is not Function.setup_context
-        if split and kwargs:
-            args, kwargs = _bound(cls.forward, args, kwargs), {}
-        return _applied(cls, args, kwargs, split)
+        if split:
+            args, kwargs = _bound(cls.forward, args, kwargs)
+        if transforms:
+            return transforms[-1](cls, args, kwargs, split)
+        return applied(cls, args, kwargs, split)
 
 
-def _bound(forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+# The transforms of torch.func that are at work, innermost last: each says how a custom function is applied in it.
+transforms: list[Callable[..., Any]] = []
+
+
+def _bound(
+    forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Keyword arguments and defaults in their places, as ``setup_context`` gets them."""
     import inspect
 
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
-    return bound.args
+    return bound.args, bound.kwargs
 
 
-def _applied(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], split: bool) -> Any:
-    is_tensor = tuple(isinstance(a, Tensor) for a in args)
-    needs = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
+def applied(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], split: bool) -> Any:
+    """Run ``forward`` (and ``setup_context``) and put the node into the graph; ``split`` says that both are written."""
+    given = (*args, *kwargs.values())
+    is_tensor = tuple(isinstance(a, Tensor) for a in given)
+    needs = tuple(isinstance(a, Tensor) and a._requires_grad for a in given)
     executable = grad_mode.enabled and any(needs)
-    edges = tuple(gradient_edge(a) for a, tensor in zip(args, is_tensor, strict=True) if tensor) if executable else ()
+    edges = tuple(gradient_edge(a) for a, tensor in zip(given, is_tensor, strict=True) if tensor) if executable else ()
     node = cls._backward_cls(edges)
     node._is_tensor, node.needs_input_grad = is_tensor, needs
     enabled, grad_mode.enabled = grad_mode.enabled, False
     try:
         if split:
-            raw = cls.forward(*args)
+            raw = cls.forward(*args, **kwargs)
             cls.setup_context(node, args, raw)
         else:
             raw = cls.forward(node, *args, **kwargs)
     finally:
         grad_mode.enabled = enabled
     single = not isinstance(raw, tuple)
-    outputs = Outputs(node, args, (raw,) if single else raw, executable, split).wrapped()
+    outputs = Outputs(node, given, (raw,) if single else raw, executable, split).wrapped()
     if executable:
         node._keep(outputs)
     node.saved_for_forward = None
-    node.dirty_tensors = node.non_differentiable = ()
+    node.dirty_tensors = node.non_differentiable = None
     return outputs[0] if single else outputs
 
 
@@ -306,6 +324,7 @@ class DelayedError(Node):
     """A node that refuses to run: what it came from may be differentiated only once."""
 
     __slots__ = ()
+    shown_name = "torch::autograd::Error"
     message = "trying to differentiate twice a function that was marked with @once_differentiable"
 
     def __init__(self, count: int) -> None:
@@ -313,9 +332,6 @@ class DelayedError(Node):
 
     def refusing(self, tensor: Any) -> Any:
         """An alias of ``tensor`` whose history is this node."""
-        from stridescope.engine.autograd.node import set_history
-        from stridescope.engine.tensor import alias
-
         if not isinstance(tensor, Tensor):
             return tensor
         detached = alias(tensor)
@@ -335,5 +351,6 @@ class NestedIOFunction(Function):
     """Kept for old code: a Function of nested inputs."""
 
 
+DelayedError.__module__ = "torch._C._functions"
 for _class in (FunctionCtx, BackwardCFunction, FunctionMeta, Function, InplaceFunction, NestedIOFunction):
     _class.__module__ = "torch.autograd.function"

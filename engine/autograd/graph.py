@@ -22,14 +22,13 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         raise RuntimeError(
             "It is not possible to get the gradient edge for a Tensor that does not require gradients"
         )  # fmt: skip
-    node, number = gradient_edge(tensor)
-    if node is None:
-        raise AssertionError("Expected gradient function to be set")
-    return GradientEdge(node, number)
+    return GradientEdge(*gradient_edge(tensor))  # type: ignore[arg-type]
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     """Tell autograd that a tensor (or each of several) was written by something it does not see."""
+    if not isinstance(tensor, (Tensor, Iterable)):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
     for each in (tensor,) if isinstance(tensor, Tensor) else tensor:
         if not each._inference:
             bump_version(each)
@@ -73,7 +72,7 @@ class _Collected:
 
 
 def _when_all(tensors: Sequence[Tensor], fn: Callable[[Any], None]) -> tuple[RemovableHandle, ...]:
-    nodes = [get_gradient_edge(tensor).node for tensor in tensors]
+    nodes = [_node_of(tensor) for tensor in tensors]
     passes: dict[int, _Collected] = {}
 
     def arrived(position: int, gradient: Tensor | None) -> None:
@@ -89,6 +88,13 @@ def _when_all(tensors: Sequence[Tensor], fn: Callable[[Any], None]) -> tuple[Rem
             fn(state.gradients)
 
     return tuple(register_hook(tensor, _numbered(arrived, position)) for position, tensor in enumerate(tensors))
+
+
+def _node_of(tensor: Tensor) -> Node:
+    node, _ = gradient_edge(tensor)
+    if node is None:
+        raise AssertionError("Expected gradient function to be set")
+    return node
 
 
 def _numbered(function: Callable[[int, Any], None], position: int) -> Callable[[Any], None]:

@@ -101,7 +101,13 @@ class Node:
         """Free what was saved for backward."""
 
     def __call__(self, *gradients: Tensor | None) -> Any:
-        """Run the node by hand on these gradients."""
+        """Run the node by hand on these gradients; raises TypeError when they are not one for each output."""
+        expected = max(len(self._outputs), 1)
+        if len(gradients) != expected:
+            raise TypeError(f"expected {expected} arguments, got {len(gradients)} instead")
+        for position, gradient in enumerate(gradients):
+            if gradient is not None and not isinstance(gradient, Tensor):
+                raise TypeError(f"argument {position} is not a Variable")
         results = self._run(gradients)
         return results[0] if len(results) == 1 else results
 

@@ -61,11 +61,23 @@ class SavedTensor:
         else:
             self._tensor: Tensor | None = alias(tensor) if is_output else tensor
 
+    @classmethod
+    def of_nothing(cls, number: Any = None) -> SavedTensor:
+        """What stands for an optional tensor that was not given, or for a number given in a tensor's place."""
+        nothing = cls.__new__(cls)
+        nothing._tensor = nothing._hooks = nothing._node = number
+        return nothing
+
     def register_hooks(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
         """Let ``pack_hook`` turn the tensor into what is kept, and ``unpack_hook`` turn that back into a tensor."""
         for hook in (pack_hook, unpack_hook):
             if not callable(hook):
-                raise TypeError("register_hooks(): incompatible function arguments. Hooks must be callable.")
+                raise TypeError(
+                    "register_hooks(): incompatible function arguments. The following argument types are supported:\n"
+                    "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: "
+                    "collections.abc.Callable) -> None\n\nInvoked with: "
+                    f"{self!r}, {pack_hook!r}, {unpack_hook!r}"
+                )
         if self._hooks is not None:
             raise RuntimeError(
                 "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
@@ -173,6 +185,8 @@ class SavedTensor:
             f"{self._version} instead. {hint}"
         )
 
+
+SavedTensor.__module__ = "torch._C._autograd"
 
 # How messages of the C++ part call tensors of a dtype: torch.FloatTensor.
 TYPE_NAMES = {

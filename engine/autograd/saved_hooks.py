@@ -66,10 +66,10 @@ class _Kept:
         self.tensor, self.version = tensor, tensor.version_counter.value
 
 
-class MutationGuard:
+class _AllowMutationOnSavedContext:
     """The state of one ``allow_mutation_on_saved_tensors`` block."""
 
-    active: MutationGuard | None = None
+    active: _AllowMutationOnSavedContext | None = None
 
     def __init__(self) -> None:
         self.kept: dict[int, list[weakref.ref[_Kept]]] = {}
@@ -82,7 +82,7 @@ class MutationGuard:
 
     def unpack(self, kept: _Kept) -> Tensor:
         """What was saved, as it was."""
-        if MutationGuard.active is not self:
+        if _AllowMutationOnSavedContext.active is not self:
             raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was "
                 "originally recorded."
@@ -99,19 +99,19 @@ class MutationGuard:
 
 
 @contextlib.contextmanager
-def allow_mutation_on_saved_tensors() -> Iterator[MutationGuard]:
+def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
     """Inside the block, saved tensors may be written in place: backward uses a copy from before the write."""
-    if MutationGuard.active is not None:
+    if _AllowMutationOnSavedContext.active is not None:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
-    guard = MutationGuard()
+    guard = _AllowMutationOnSavedContext()
     with saved_tensors_hooks(guard.pack, guard.unpack):
-        MutationGuard.active = guard
+        _AllowMutationOnSavedContext.active = guard
         history.before_write.append(guard.before_write)
         try:
             yield guard
         finally:
             history.before_write.remove(guard.before_write)
-            MutationGuard.active = None
+            _AllowMutationOnSavedContext.active = None
 
 
 for _class in (saved_tensors_hooks, save_on_cpu):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from stridescope.engine.autograd.node import Edge, Gradients, Node, OutputMeta
-from stridescope.engine.dtype import scalar_name
 from stridescope.engine.tensor import Tensor
 
 
@@ -40,8 +39,9 @@ def fitted(node: Node | None, gradient: Tensor, meta: OutputMeta, position: int)
     if gradient.dtype is not meta.dtype:
         if gradient.dtype.is_complex != meta.dtype.is_complex and not gradient.dtype.is_floating_point:
             raise RuntimeError(
-                f"{_blame(node)}invalid gradient at index {position} - expected type {scalar_name(meta.dtype)} but got "
-                f"{scalar_name(gradient.dtype)}"
+                "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but "
+                "got false.  (Could this error message be improved?  If so, please report an enhancement request to "
+                "PyTorch.)"
             )
         gradient = gradient.to(meta.dtype)
     if gradient.device is not meta.device:

@@ -28,18 +28,16 @@ class Outputs:
     def __init__(self, node: Any, args: tuple[Any, ...], raw: tuple[Any, ...], executable: bool, split: bool) -> None:
         self.node, self.raw, self.executable = node, raw, executable
         self.inputs = {id(a) for a in args if isinstance(a, Tensor)}
-        self.dirty = self._dirty(node.dirty_tensors)
-        self.fixed = self._fixed(node.non_differentiable)
+        self.dirty = self._dirty(node.dirty_tensors or ())
+        self.fixed = self._fixed(node.non_differentiable or ())
         saved = [*(node.to_save or ()), *(node.saved_for_forward or ())] if split else []
         self.saved = {id(t) for t in saved if isinstance(t, Tensor)}
 
     @staticmethod
     def _dirty(tensors: tuple[Any, ...]) -> dict[int, Tensor]:
-        for position, tensor in enumerate(tensors):
+        for tensor in tensors:
             if not isinstance(tensor, Tensor):
-                raise TypeError(
-                    f"mark_dirty can only accept variables, but argument {position} is of type {type(tensor).__name__}"
-                )
+                raise RuntimeError("mark_dirty can only accept variables, but argument ")
             bump_version(tensor)
         return {id(tensor): tensor for tensor in tensors}
 
@@ -47,9 +45,7 @@ class Outputs:
     def _fixed(tensors: tuple[Any, ...]) -> set[int]:
         for tensor in tensors:
             if not isinstance(tensor, Tensor):
-                raise TypeError(
-                    f"mark_non_differentiable only accepts variable arguments, but got {type(tensor).__name__}"
-                )
+                raise RuntimeError("mark_non_differentiable only accepts variable arguments, but got ")
         return {id(tensor) for tensor in tensors}
 
     def wrapped(self) -> tuple[Any, ...]:
@@ -110,8 +106,17 @@ class Outputs:
             raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
         if not is_input:
             warn(
-                "Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is not an input, there is no need "
-                "to pass it to mark_dirty()."
+                "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated "
+                "should be passed to ctx.mark_dirty(). "
+            )
+        if len(self.raw) > 1 and out._base_tensor is not None:
+            raise RuntimeError(
+                "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot "
+                "return more than one Tensor. This is not supported by the current autograd engine. You should either "
+                "make sure the input is not a view (using .clone() for example) or make your Function only return one "
+                "Tensor (potentially splitting it into two Functions: one doing the inplace that returns a single "
+                "Tensor and a second one that does the other operations). You can ask on the forum "
+                "https://discuss.pytorch.org/ if you need help to do this change."
             )
         check_inplace(out, True)
         self.node._shapes = (*self.node._shapes, meta_of(out))
@@ -121,7 +126,7 @@ class Outputs:
     def _returned_as_is(self, out: Tensor) -> Tensor:
         if id(out) in self.saved:
             raise RuntimeError(
-                "A input that has been returned as-is as output is being saved for backward. This is not supported if "
+                "An input that has been returned as-is as output is being saved for backward. This is not supported if "
                 "you override setup_context. You should return and save a view of the input instead, e.g. with "
                 "x.view_as(x) or setup ctx inside the forward function itself."
             )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.history import check_inference
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.overlap import PARTIAL, refuse_overlap
@@ -94,6 +95,8 @@ def written(target: Tensor, result: Tensor) -> Tensor:
     if target._array.shape != result._array.shape:
         resized(target, result)
     store(target, result)
+    if target._inference:
+        check_inference(target)
     bump_version(target)
     return target
 

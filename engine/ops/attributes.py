@@ -7,6 +7,7 @@ from typing import Any
 
 from stridescope.engine.autograd import leaf
 from stridescope.engine.autograd.api import backward
+from stridescope.engine.autograd.history import mark_inference
 from stridescope.engine.dispatch.parser import is_number, type_name
 from stridescope.engine.dtype import FLOAT, scalar_name
 from stridescope.engine.layout import (
@@ -128,6 +129,8 @@ def _data(self: Tensor) -> Tensor:
     """The same storage and layout, without history and with a version counter of its own."""
     result = alias(self)
     result._version_counter = None
+    if self._inference:
+        mark_inference(result, "detached")
     return result
 
 

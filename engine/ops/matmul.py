@@ -17,6 +17,7 @@ from stridescope.engine.dispatch.run import cast, kernel, resolved, store
 from stridescope.engine.dtype import BOOL, scalar_name
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.arithmetic import conj, scaled
+from stridescope.engine.ops.matmul_grads import first_factor_grad, second_factor_grad
 from stridescope.engine.tensor import Tensor, dense, fresh
 
 
@@ -61,13 +62,18 @@ def _mm(self: Tensor, mat2: Tensor) -> Tensor:
 
 _product = kernel(product)
 
+
 mm = define(
     "mm(Tensor self, Tensor mat2) -> Tensor",
     doc="The product of two matrices.",
     run=_mm,
     grads={
-        "self": lambda grad, mat2: grad.mm(conj(mat2).t()),
-        "mat2": lambda grad, self: conj(self).t().mm(grad),
+        "self": lambda grad, mat2, self_sym_sizes, self_sym_strides: first_factor_grad(
+            grad, mat2, self_sym_sizes, self_sym_strides, 1
+        ),
+        "mat2": lambda grad, self, mat2_sym_sizes, mat2_sym_strides: second_factor_grad(
+            grad, self, mat2_sym_sizes, mat2_sym_strides, 1
+        ),
     },
     samples=[((3, 4), (4, 5))],
 )
@@ -275,8 +281,12 @@ addmm = define(
     run=_blend("addmm", np.matmul, _check_addmm),
     grads={
         "self": lambda grad, beta: scaled(grad, conj(beta)),
-        "mat1": lambda grad, mat2, alpha: scaled(grad.mm(conj(mat2).t()), conj(alpha)),
-        "mat2": lambda grad, mat1, alpha: scaled(conj(mat1).t().mm(grad), conj(alpha)),
+        "mat1": lambda grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha: first_factor_grad(
+            grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha
+        ),
+        "mat2": lambda grad, mat1, mat2_sym_sizes, mat2_sym_strides, alpha: second_factor_grad(
+            grad, mat1, mat2_sym_sizes, mat2_sym_strides, alpha
+        ),
     },
     samples=[((3, 5), (3, 4), (4, 5)), ((5,), (3, 4), (4, 5))],
 )

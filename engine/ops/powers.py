@@ -43,8 +43,7 @@ def _scalar_run(self: Tensor, exponent: Any) -> Tensor:
 def _scalar_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
         return grad.new_zeros(grad.shape)  # type: ignore[no-any-return]
-    power = self if exponent == 2 else self.pow(exponent - 1)
-    return real_if(self.dtype, grad * conj(power * exponent))
+    return real_if(self.dtype, grad * conj(self.pow(exponent - 1) * exponent))
 
 
 def _exponent_grad(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:

@@ -81,10 +81,6 @@ def rebuilt(data: bytes, layout: tuple[Any, ...], kind: dtype, requires_grad: bo
 
 def reduced(self: Tensor, protocol: int) -> tuple[Any, ...]:
     """How a tensor is pickled: its storage's bytes and how it reads them."""
-    if self._node is not None:
-        raise RuntimeError(
-            "Can't serialize a tensor that requires grad and is no leaf; detach it first (tensor.detach())."
-        )
     data = self.storage_.raw.tobytes()
     kind = () if type(self) is Tensor else (type(self),)  # where torch is not importable, its classes have no name
     return rebuilt, (data, tuple(self.layout_), self.dtype, self._requires_grad, *kind)

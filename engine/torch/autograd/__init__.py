@@ -6,7 +6,6 @@ from stridescope.engine.autograd.anomaly import detect_anomaly, set_detect_anoma
 from stridescope.engine.autograd.api import backward_many as backward
 from stridescope.engine.autograd.api import grad
 from stridescope.engine.autograd.function import Function
-from stridescope.engine.tensor import Tensor as Variable
 from stridescope.engine.torch.autograd import (
     anomaly_mode,
     forward_ad,
@@ -14,6 +13,7 @@ from stridescope.engine.torch.autograd import (
     functional,
     grad_mode,
     graph,
+    variable,
 )
 from stridescope.engine.torch.autograd import (
     gradcheck as _gradcheck,
@@ -26,9 +26,10 @@ from stridescope.engine.torch.autograd.grad_mode import (
     set_multithreading_enabled,
 )
 from stridescope.engine.torch.autograd.gradcheck import gradcheck, gradgradcheck
+from stridescope.engine.torch.autograd.variable import Variable
 
 __all__ = [
     "Function", "Variable", "anomaly_mode", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
     "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad",
-    "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
+    "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip

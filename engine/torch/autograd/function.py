@@ -13,6 +13,6 @@ from stridescope.engine.autograd.function import (
 )
 
 __all__ = [
-    "BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "NestedIOFunction",
-    "once_differentiable",
+    "FunctionCtx", "BackwardCFunction", "FunctionMeta", "Function", "once_differentiable", "InplaceFunction",
+    "NestedIOFunction",
 ]  # fmt: skip

@@ -9,6 +9,7 @@ from stridescope.engine.autograd import api
 from stridescope.engine.autograd.blank import ones_like, zeros, zeros_like
 from stridescope.engine.autograd.modes import enable_grad
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch.autograd import forward_ad
 
 Tensors = tuple[Tensor, ...]
 Function = Callable[..., Any]
@@ -44,8 +45,8 @@ def _finished(results: Any, create_graph: bool) -> Any:
     return tuple(_finished(one, create_graph) for one in results)
 
 
-def _checked_vector(v: Any, others: Tensors, several: bool) -> Tensors:
-    _, vectors = _as_tuple(v, "v", "")
+def _checked_vector(v: Any, others: Tensors, several: bool, name: str) -> Tensors:
+    _, vectors = _as_tuple(v, "v", name)
     if len(vectors) != len(others):
         if several:
             raise RuntimeError(f"v is a tuple of invalid length: should be {len(others)} but got {len(vectors)}.")
@@ -112,6 +113,20 @@ def _check_outputs(outputs: Tensors, strict: bool) -> None:
             )
 
 
+def _check_jacobian(found: Any, strict: bool) -> None:
+    """In strict mode the first derivatives must depend on the inputs."""
+    for position, one in enumerate(found if strict else ()):
+        if one is None:
+            raise RuntimeError(_BACK[0].format(i=position))
+        if not one._requires_grad:
+            raise RuntimeError(
+                "While computing the hessian, found that the jacobian of the user-provided function with respect to "
+                f"input {position} is independent of the input. This is not allowed in strict mode. You should ensure "
+                "that your function is twice differentiable and that the jacobian depends on the inputs (this would be "
+                "violated by a linear function for example)."
+            )
+
+
 def _called(func: Function, inputs: Tensors, name: str, strict: bool) -> tuple[bool, Tensors]:
     several, outputs = _as_tuple(func(*inputs), "outputs of the user-provided function", name)
     _check_outputs(outputs, strict)
@@ -132,9 +147,9 @@ def _one_or_all(results: Tensors, several: bool) -> Any:
     return results if several else results[0]
 
 
-def _vector_or_none(v: Any, others: Tensors, several: bool, refusal: str) -> Any:
+def _vector_or_none(v: Any, others: Tensors, several: bool, refusal: str, name: str) -> Any:
     if v is not None:
-        return _checked_vector(v, others, several)
+        return _checked_vector(v, others, several, name)
     if len(others) != 1 or others[0].numel() != 1:
         raise RuntimeError(refusal)
     return None
@@ -149,7 +164,7 @@ def vjp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
         refusal = (
             "The vector v can only be None if the user-provided function returns a single Tensor with a single element."
         )
-        vectors = _vector_or_none(v, outputs, several_out, refusal)
+        vectors = _vector_or_none(v, outputs, several_out, refusal, "vjp")
     found = _gradients(outputs, given, vectors, create_graph)
     products = _filled(found, given, strict, create_graph, _BACK)
     return _finished(_one_or_all(outputs, several_out), create_graph), _finished(
@@ -176,7 +191,7 @@ def jvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
             "The vector v can only be None if the input to the user-provided function is a single Tensor with a single "
             "element."
         )
-        vectors = _vector_or_none(v, given, several_in, refusal) or (ones_like(given[0]),)
+        vectors = _vector_or_none(v, given, several_in, refusal, "jvp") or (ones_like(given[0]),)
         several, outputs, products = _pushed(func, given, vectors, "jvp", strict, create_graph)
     return _finished(_one_or_all(outputs, several), create_graph), _finished(
         _one_or_all(products, several), create_graph
@@ -200,24 +215,89 @@ def jacobian(
             'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs '
             'than inputs, "forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
         )
+    if strategy == "forward-mode":
+        return _forward_jacobian(func, inputs, create_graph, strict, vectorize)
     with enable_grad():
         several_in, given = _as_tuple(inputs, "inputs", "jacobian")
         given = _prepared(given, create_graph, True)
         several_out, outputs = _called(func, given, "jacobian", strict)
-        rows = tuple(_rows(output, given, strict, create_graph) for output in outputs)
+        if strict and vectorize:
+            raise RuntimeError(
+                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
+                "Please either set `strict=False` or `vectorize=False`."
+            )
+        rows = tuple(_rows(output, given, strict, create_graph, place) for place, output in enumerate(outputs))
     result = tuple(_one_or_all(row, several_in) for row in rows)
     return _finished(_one_or_all(result, several_out), create_graph)
 
 
-def _rows(output: Tensor, given: Tensors, strict: bool, create_graph: bool) -> Tensors:
-    """The Jacobian of one output, by input."""
+def _forward_jacobian(func: Function, inputs: Any, create_graph: bool, strict: bool, vectorize: bool) -> Any:
+    """The Jacobian column by column, one for each element of the inputs."""
+    _check_forward(create_graph, strict, vectorize)
+    several_in, given = _as_tuple(inputs, "inputs", "jacobian")
+    several_out, outputs = _as_tuple(func(*given), "outputs of the user-provided function", "jacobian")
+    columns = [_stack(column) for column in zip(*_tangents(func, given), strict=True)]
+    counts = [one.numel() for one in given]
+    result = [
+        [part.movedim(0, -1).reshape((*output.shape, *one.shape))
+         for part, one in zip(column.split(counts), given, strict=True)]
+        for column, output in zip(columns, outputs, strict=True)
+    ]  # fmt: skip
+    rows = [row if several_in else row[0] for row in result]
+    return rows if several_out else rows[0]
+
+
+def _check_forward(create_graph: bool, strict: bool, vectorize: bool) -> None:
+    name, refused = "torch.autograd.functional.jacobian", '`strategy="forward-mode"` are not supported together (yet). '
+    if create_graph:
+        raise NotImplementedError(
+            f"{name}: `create_graph=True` and {refused}Please either set `create_graph=False` or "
+            '`strategy="reverse-mode"`.'
+        )
+    if strict:
+        raise RuntimeError(
+            f'{name}: `strict=True` and {refused}Please either set `strict=False` or `strategy="reverse-mode"`.'
+        )
+    if not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for "
+            "`vectorize=True`."
+        )
+
+
+def _tangents(func: Function, given: Tensors) -> list[Tensors]:
+    """What each element of the inputs, moved alone, does to the outputs."""
+    found = []
+    for place, one in enumerate(given):
+        for element in range(one.numel()):
+            vectors = [zeros(each.shape, each) for each in given]
+            vectors[place].view(-1)[element] = 1
+            found.append(_tangent(func, given, vectors))
+    return found
+
+
+def _tangent(func: Function, given: Tensors, vectors: Sequence[Tensor]) -> Tensors:
+    with forward_ad.dual_level():
+        duals = [forward_ad.make_dual(one.detach(), vector) for one, vector in zip(given, vectors, strict=True)]
+        _, outputs = _as_tuple(func(*duals), "outputs of the user-provided function", "jacobian")
+        parts = [forward_ad.unpack_dual(output) for output in outputs]
+    return tuple(zeros_like(part.primal) if part.tangent is None else part.tangent for part in parts)
+
+
+def _rows(output: Tensor, given: Tensors, strict: bool, create_graph: bool, place: int) -> Tensors:
+    """The Jacobian of one output, which is number ``place``, by input."""
+    messages = (
+        f"Output {place} of the user-provided function is independent of input {{i}}. This is not allowed in strict "
+        "mode.",
+        _BACK[1],
+    )
     flat = output.reshape(-1)
     found: list[list[Tensor]] = [[] for _ in given]
     for position in range(flat.numel()):
         gradients: Any = (None,) * len(given)
         if output._requires_grad:
             gradients = api.grad(flat[position], given, retain_graph=True, create_graph=create_graph, allow_unused=True)
-        for column, gradient in zip(found, _filled(gradients, given, strict, create_graph, _BACK), strict=True):
+        for column, gradient in zip(found, _filled(gradients, given, strict, create_graph, messages), strict=True):
             column.append(gradient)
     sizes = tuple(output.shape)
     return tuple(
@@ -247,12 +327,25 @@ def hessian(
 ) -> Any:
     """The Hessian of a function that gives one scalar."""
     several, given = _as_tuple(inputs, "inputs", "hessian")
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+    forward = outer_jacobian_strategy == "forward-mode"
 
     def gradient(*points: Tensor) -> Tensors:
-        jac = jacobian(lambda *xs: _scalar(func, xs, "hessian", strict)[0], points, create_graph=True, strict=strict)
+        if forward:
+            points = tuple(one if one._requires_grad else one.detach().requires_grad_() for one in points)
+        jac = jacobian(lambda *xs: _scalar(func, xs, "hessian", strict)[0].squeeze(), points, create_graph=True)
+        _check_jacobian(jac, strict)
         return tuple(jac)
 
-    result = jacobian(gradient, given, create_graph=create_graph, strict=strict)
+    result = jacobian(
+        gradient,
+        given,
+        create_graph=create_graph,
+        strict=strict,
+        vectorize=vectorize,
+        strategy=outer_jacobian_strategy,
+    )
     return result if several else result[0][0]
 
 
@@ -261,9 +354,11 @@ def vhp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     with enable_grad():
         several, given = _as_tuple(inputs, "inputs", "vhp")
         given = _prepared(given, create_graph, True)
-        vectors = _vector_or_none(v, given, several, _NO_VECTOR)
+        vectors = _vector_or_none(v, given, several, _NO_VECTOR, "vhp")
         outputs = _scalar(func, given, "vhp", strict)
-        first = _filled(_gradients(outputs, given, None, True), given, strict, False, _BACK)
+        found = _gradients(outputs, given, None, True)
+        _check_jacobian(found, strict)
+        first = _filled(found, given, strict, False, _BACK)
         found = _gradients(first, given, vectors, create_graph)
         products = _filled(found, given, strict, create_graph, _DOUBLE)
     return _finished(outputs[0], create_graph), _finished(_one_or_all(products, several), create_graph)
@@ -279,9 +374,11 @@ def hvp(func: Function, inputs: Any, v: Any = None, create_graph: bool = False, 
     with enable_grad():
         several, given = _as_tuple(inputs, "inputs", "hvp")
         given = _prepared(given, create_graph, True)
-        vectors = _vector_or_none(v, given, several, _NO_VECTOR) or (ones_like(given[0]),)
+        vectors = _vector_or_none(v, given, several, _NO_VECTOR, "hvp") or (ones_like(given[0]),)
         outputs = _scalar(func, given, "hvp", strict)
-        first = _filled(_gradients(outputs, given, None, True), given, strict, False, _BACK)
+        found = _gradients(outputs, given, None, True)
+        _check_jacobian(found, strict)
+        first = _filled(found, given, strict, False, _BACK)
         starts = tuple(zeros_like(one).requires_grad_() for one in given)
         second = _filled(_gradients(first, given, starts, True), given, strict, False, _DOUBLE)
         found = _gradients(second, starts, vectors, create_graph)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stridescope.engine.autograd.history import mark_inference
 from stridescope.engine.dispatch.plans import TENSOR_TYPES
 from stridescope.engine.tensor import Tensor, alias
 
@@ -16,6 +17,8 @@ def as_type(kind: type[Tensor], data: Tensor) -> Any:
         setattr(made, slot, getattr(source, slot))
     made.__dict__.update(source.__dict__)
     made._base_tensor = None
+    if data._inference:
+        mark_inference(made)
     return made
 
 
