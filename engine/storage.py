@@ -111,7 +111,8 @@ class Storage:
     def announce(self) -> int:
         """Emit StorageMade once and return the id."""
         if not self._id and (emit := journal.emit) is not None:
-            emit((_MADE, self.id, self.nbytes, str(self.device), self.address))
+            on = "cpu" if self.device is CPU else str(self.device)
+            emit((_MADE, self.id, self.nbytes, on, self.address))
         return self._id or self.id
 
     def replace(self, owner: Array) -> None:

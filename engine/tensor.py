@@ -11,6 +11,7 @@ demand: that keeps a small op close to the cost of NumPy's.
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from stridescope.engine.storage import pointer as _pointer
 
 _ids = itertools.count(1)
 _new = object.__new__
-BINS, SAMPLED = 16, 4096  # of the histogram in a storage's summary
+BINS, SAMPLED = 16, 512  # of the histogram in a storage's summary
 _MADE, _WRITTEN = TensorMade.code, StorageWritten.code
 
 
@@ -399,14 +400,26 @@ def summary(storage: Storage, kind: dtype) -> tuple[Any, ...]:
     real = np.abs(values) if kind.is_complex else values
     if real.dtype.kind == "V" or real.dtype.itemsize < 4:  # bfloat16, half, small integers: sums need more room
         real = real.astype(np.float32)
-    low, high, nans = real.min(), real.max(), 0
-    if not (np.isfinite(low) and np.isfinite(high)):
+    low, high, nans = float(_min(real)), float(_max(real)), 0
+    if not math.isfinite(high - low):
         nans = int(np.count_nonzero(np.isnan(real)))
         real = real[np.isfinite(real)]
-        low, high = (real.min(), real.max()) if real.size else (0, 0)
-    mean = float(real.mean()) if real.size else 0.0
+        low, high = (float(_min(real)), float(_max(real))) if real.size else (0.0, 0.0)
     head = (StorageSummarised.code, storage.id, kind.name)
-    return (*head, float(low), float(high), mean, nans, values.size, _histogram(real, float(low), float(high)))
+    return (*head, low, high, _mean(real), nans, values.size, _histogram(real, low, high))
+
+
+# The ufuncs themselves: the methods of arrays go through two more Python calls.
+_min: Any = np.minimum.reduce
+_max: Any = np.maximum.reduce
+_add: Any = np.add.reduce
+
+
+def _mean(values: Array) -> float:
+    """The mean of finite values, also where their sum is not finite; 0 of none."""
+    count = values.size or 1
+    total = float(_add(values, dtype=None if values.dtype.kind == "f" else np.float64))
+    return total / count if math.isfinite(total) else float(_add(values.astype(np.float64) / count))
 
 
 def _histogram(values: Array, low: float, high: float) -> tuple[int, ...]:
@@ -414,9 +427,11 @@ def _histogram(values: Array, low: float, high: float) -> tuple[int, ...]:
     if not values.size:
         return ()
     sample = values[:: -(-values.size // SAMPLED)].astype(np.float64)
-    width = (high - low) or 1.0
-    places = np.minimum((sample - low) * (BINS / width), BINS - 1).astype(np.intp)
-    return tuple(np.bincount(places, minlength=BINS).tolist())
+    if not math.isfinite(high - low):  # the range itself overflows
+        sample, low, high = sample * 0.5, low * 0.5, high * 0.5
+    places = (sample - low) * (BINS / ((high - low) or 1.0))
+    counts: list[int] = np.bincount(places.astype(np.intp), minlength=BINS + 1).tolist()
+    return (*counts[: BINS - 1], counts[BINS - 1] + counts[BINS])  # the largest value belongs to the last part
 
 
 def bump_version(tensor: Tensor) -> None:

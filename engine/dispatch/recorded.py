@@ -31,8 +31,9 @@ class Interceptors:
 
 def full(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Run a call with everything announced."""
-    for interceptor in reversed(Interceptors.before):
-        core = functools.partial(interceptor, op, core)
+    if Interceptors.before:
+        for interceptor in reversed(Interceptors.before):
+            core = functools.partial(interceptor, op, core)
     return recorded(op, core, args)
 
 
@@ -42,13 +43,11 @@ def recorded(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     if emit is None:
         return _run_core(op, core, args)
     name = op.schema.name
-    inputs: list[int] = []
-    plain: list[Any] = []
-    for value in args:
-        plain.append(value if value.__class__ in _SIMPLE else _plain(value, inputs))
-    emit((_BEGAN, name, tuple(inputs), tuple(plain), *journal.where()))
+    inputs: list[Tensor] = []
+    plain = tuple([value if value.__class__ in _SIMPLE else _plain(value, inputs) for value in args])
+    emit((_BEGAN, name, tuple([t._id for t in inputs]), plain, *journal.where()))
     if op.composite is None:
-        emit((_KEYS, keys(args)))
+        emit((_KEYS, keys(inputs)))
     try:
         out = _run_core(op, core, args)
     except Exception as error:
@@ -74,12 +73,11 @@ def _ids(out: Any) -> tuple[int, ...]:
     return ()
 
 
-def _plain(value: Any, inputs: list[int]) -> Any:
+def _plain(value: Any, inputs: list[Tensor]) -> Any:
     """An argument as events keep it: tensors as ``%id``, numbers and words as they are, the rest as text."""
     if isinstance(value, Tensor):
-        number = value._id or tensor_id(value)
-        inputs.append(number)
-        return f"%{number}"
+        inputs.append(value)
+        return f"%{value._id or tensor_id(value)}"
     if value.__class__ in _SIMPLE:
         return value
     if isinstance(value, (tuple, list)):
@@ -95,14 +93,12 @@ _PATHS = {
 }
 
 
-def keys(args: tuple[Any, ...]) -> tuple[str, ...]:
-    """The dispatch keys that this call passes, outermost first."""
-    cuda = tracked = found = False
-    for value in args:
-        if isinstance(value, Tensor):
-            found = True
-            tracked = tracked or not value._inference
-            cuda = cuda or (not value._plain and value._device.type == "cuda")
-    if not found:
+def keys(inputs: list[Tensor]) -> tuple[str, ...]:
+    """The dispatch keys that a call with these tensors passes, outermost first."""
+    if not inputs:
         return ("BackendSelect", "CPU")
+    cuda = tracked = False
+    for tensor in inputs:
+        tracked = tracked or not tensor._inference
+        cuda = cuda or (not tensor._plain and tensor._device.type == "cuda")
     return _PATHS[cuda, tracked and not grad_mode.inference]
