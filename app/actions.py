@@ -64,7 +64,7 @@ def _behind(facts: Facts) -> bool:
 
 
 def _live(facts: Facts) -> bool:
-    return facts.status in ("starting", "waiting", "running")
+    return facts.status in ("starting", "waiting", "running", "importing")
 
 
 def _running(facts: Facts) -> bool:
@@ -76,7 +76,7 @@ def _waiting(facts: Facts) -> bool:
 
 
 def _has_program(facts: Facts) -> bool:
-    return facts.status not in ("empty", "replay")
+    return facts.status not in ("empty", "importing", "replay")
 
 
 # fmt: off

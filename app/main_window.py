@@ -30,7 +30,7 @@ from stridescope.app.moment import moment_at
 from stridescope.app.panels import BY_ID as PANELS_BY_ID
 from stridescope.app.panels.editor_model import EditorPicture, file_name
 from stridescope.app.selection import NOTHING, Selection
-from stridescope.app.session import EMPTY, REPLAY, RUNNING, STARTING, WAITING, Session
+from stridescope.app.session import EMPTY, IMPORTING, REPLAY, RUNNING, STARTING, WAITING, Session
 from stridescope.app.stepping import Stepping
 from stridescope.app.text import LANGUAGES, tr
 from stridescope.app.toolbar import Toolbar
@@ -270,7 +270,7 @@ class MainWindow(QMainWindow):
 
     def _schedule(self) -> None:
         """Show the new moment soon; while a script runs ahead, with pauses, so that the window stays at hand."""
-        if self.session.status != RUNNING or not self.time.live:
+        if self.session.status not in (RUNNING, IMPORTING) or not self.time.live:
             self._due.start(0)
         elif not self._due.isActive():
             self._due.start(self._pause)
@@ -315,7 +315,7 @@ class MainWindow(QMainWindow):
         A recording that grows is read event by event; a second's worth of them at once would hold the window up.
         """
         target = self.time.view
-        growing = self.session.status in (RUNNING, WAITING) or self.session.tidying
+        growing = self.session.status in (RUNNING, WAITING, IMPORTING) or self.session.tidying
         ahead = growing and self.time.live and 0 <= self._looked_at < target
         return min(target, self._looked_at + AT_ONCE) if ahead else target
 
@@ -347,6 +347,7 @@ class MainWindow(QMainWindow):
         bar.device.setToolTip(device)
         words = tr("step {step} / {steps}", step=self.time.view + 1, steps=self.time.head + 1)
         quiet = {STARTING: tr("starting"), WAITING: tr("recording"), RUNNING: tr("running"), REPLAY: tr("replay")}
+        quiet[IMPORTING] = tr("reading")
         dot = "err" if self.session.live else ""
         bar.step.show_words(quiet.get(self.session.status, tr("ended")), words, dot)
         bar.step.setVisible(self.session.status != EMPTY)

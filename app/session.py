@@ -23,6 +23,7 @@ from stridescope.engine.worker import protocol
 from stridescope.engine.worker.client import WorkerClient
 
 EMPTY, STARTING, WAITING, RUNNING, ENDED, REPLAY = "empty", "starting", "waiting", "running", "ended", "replay"
+IMPORTING = "importing"
 WATCH_MS = 60
 _SQLITE = b"SQLite format 3\x00"
 
@@ -37,7 +38,7 @@ class Program:
 
 
 class Session(QObject):
-    """``status`` is one of EMPTY, STARTING, WAITING (at a stop), RUNNING, ENDED, REPLAY."""
+    """``status`` is one of EMPTY, STARTING, WAITING (at a stop), RUNNING, ENDED, IMPORTING (a snapshot), REPLAY."""
 
     changed = Signal()
     grown = Signal()
@@ -137,7 +138,8 @@ class Session(QObject):
         self._path = str(Path(self._folder, Path(path).stem + ".stride"))
         self._import = SnapshotImport(path, self._path, self)
         self._import.done.connect(self._imported)
-        self._set_status(REPLAY)
+        self._import.progress.connect(self.told)
+        self._set_status(IMPORTING)
         self._watch.start()
         return True
 
@@ -147,7 +149,16 @@ class Session(QObject):
             self._set_status(EMPTY)
             self.failed.emit(fault)
         else:
-            self._look()
+            self._stop_importing()
+
+    def _stop_importing(self) -> None:
+        """Leave it at what was replayed up to now; with its keyframes every step of a whole recording is near."""
+        self._let_go()
+        self._look()
+        self._reopen()
+        self._set_status(EMPTY if self.recording is None else REPLAY)
+        self.told.emit("")
+        self.grown.emit()
 
     def _start(self, program: Program) -> bool:
         self.close()
@@ -193,7 +204,9 @@ class Session(QObject):
         self._send(protocol.Pause())
 
     def stop(self) -> None:
-        """End the script; the recording stays."""
+        """End the script, or the import of a snapshot; the recording stays."""
+        if self.status == IMPORTING:
+            self._stop_importing()
         self._send(protocol.Stop())
 
     def send_input(self, text: str) -> None:

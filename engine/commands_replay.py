@@ -15,7 +15,7 @@ from stridescope.engine.devices.registry import parse_size
 from stridescope.engine.devices.snapshot_file import SnapshotError, load_snapshot
 from stridescope.engine.devices.snapshot_replay import SnapshotReplay
 from stridescope.engine.devices.trace_file import TraceError, first_difference, load_traces, run_trace
-from stridescope.engine.explain.snapshot_recording import record_snapshot
+from stridescope.engine.explain.snapshot_recording import record_snapshot, untold
 from stridescope.engine.recording.store import RecordingError
 
 DIFFERENCES_SHOWN = 10
@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "-o", "--output", metavar="FILE.stride", help="also record the replay of a snapshot, to be opened"
     )
+    made.add_argument("--progress", action="store_true", help="say on stdout how far it is, with -o")
     made.add_argument("--json", action="store_true", help="print the result as JSON")
     return made
 
@@ -48,7 +49,7 @@ def replay(arguments: Sequence[str]) -> int:
         return _fail(f"stridescope replay: {error}", 2)
     try:
         if not _holds_json(Path(chosen.file)):
-            return _replay_snapshot(chosen.file, chosen.conf, total, chosen.json, chosen.output)
+            return _replay_snapshot(chosen, total)
         if chosen.output:
             return _fail("stridescope replay: only the replay of a snapshot can be recorded with --output", 2)
         return _replay_traces(chosen.file, chosen.conf, total, chosen.json)
@@ -92,18 +93,19 @@ def _trace_line(trace: dict[str, Any], result: dict[str, Any]) -> str:
     return f"{head}: {format_size(allocated)} allocated, {format_size(reserved)} reserved at the end"
 
 
-def _replay_snapshot(path: str, conf: str | None, total: int | None, as_json: bool, output: str | None) -> int:
-    snapshot = load_snapshot(path)
+def _replay_snapshot(chosen: argparse.Namespace, total: int | None) -> int:
+    tell = _print_progress if chosen.progress else untold
+    snapshot = load_snapshot(chosen.file, tell)
     devices = snapshot.devices()
     replays = []
-    if output is not None and devices:
+    if chosen.output is not None and devices:
         # A window shows one device: the first that has a trace.
         shown = next((device for device in devices if snapshot.device_traces[device : device + 1] != [[]]), devices[0])
-        replays.append(record_snapshot(snapshot, shown, path, output, conf, total))
+        replays.append(record_snapshot(snapshot, shown, chosen.file, chosen.output, chosen.conf, total, tell))
         devices.remove(shown)
-    replays += [SnapshotReplay(snapshot, device, conf, total) for device in devices]
+    replays += [SnapshotReplay(snapshot, device, chosen.conf, total) for device in devices]
     results = [replay.result() for replay in replays]
-    if as_json:
+    if chosen.json:
         print(json.dumps(results))
         return 0
     for result in results:
@@ -111,6 +113,10 @@ def _replay_snapshot(path: str, conf: str | None, total: int | None, as_json: bo
     if not results:
         print("the snapshot holds no segment and no trace")
     return 0
+
+
+def _print_progress(what: str, done: int, of: int) -> None:
+    print("progress", what, done, of, flush=True)
 
 
 def _snapshot_lines(result: dict[str, Any]) -> list[str]:

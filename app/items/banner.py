@@ -37,7 +37,10 @@ class Banner(QWidget):
         return self._label.text() if not self.isHidden() else ""
 
     def say(self, text: str, *, failure: bool) -> None:
-        """Show ``text``."""
+        """Show ``text``; an empty one takes away what was said, unless that was a failure."""
+        if not text.strip():
+            self.setVisible(self._failure and not self.isHidden())
+            return
         self._failure = failure
         self._label.setText(text.strip())
         self._label.setStyleSheet(f"color: {themes.active().text}")

@@ -27,8 +27,14 @@ class PythonColors(QSyntaxHighlighter):
 
     def __init__(self, document: QTextDocument) -> None:
         super().__init__(document)
+        self._document = document
         self._formats: dict[str, QTextCharFormat] = {}
         self.restyle()
+
+    def colour(self, wanted: bool) -> None:
+        """Colour the text that is set next, or leave it plain: what is no Python need not be read as such."""
+        if wanted != (self.document() is not None):
+            self.setDocument(self._document if wanted else None)
 
     def restyle(self) -> None:
         """Take the colours of the active theme."""

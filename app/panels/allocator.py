@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, QTimer
 from PySide6.QtGui import QBrush, QColor, QPainterPath
 
 from stridescope.app import theme as themes
@@ -22,11 +24,13 @@ from stridescope.app.panels.allocator_model import (
 from stridescope.app.panels.spec import PanelSpec
 from stridescope.app.selection import Selection
 from stridescope.app.text import plural, tr
+from stridescope.engine.recording.store import RecordingError
 
 LEFT, RIGHT = 40.0, 30.0
 HEIGHTS = {"small": 44.0, "large": 60.0}
 CAPTION, DECISION = 24.0, 17.0
 CURVE_HEIGHT = 200.0
+BATCHES_AT_ONCE = 24  # of the memory curve, between two looks at mouse and keys
 
 
 class AllocatorPanel(Canvas):
@@ -36,9 +40,23 @@ class AllocatorPanel(Canvas):
         super().__init__()
         self.setAccessibleName(tr("Allocator"))
         self.picture: AllocatorPicture | None = None
+        self._moment: Moment | None = None
+        self._reading = QTimer(self, singleShot=True, interval=0)
+        self._reading.timeout.connect(self._read_on)
 
     def present(self, moment: Moment) -> None:
-        """Show the allocator's memory."""
+        """Show the allocator's memory; the curve of a long recording that has none yet comes bit by bit."""
+        self._moment = moment
+        if not moment.recording.read_curve(BATCHES_AT_ONCE):
+            self._reading.start()
+        self._show(moment)
+
+    def _read_on(self) -> None:
+        if self._moment is not None and self.isVisible():
+            with contextlib.suppress(RecordingError):  # closed meanwhile, or damaged: other panels say so
+                self.present(self._moment)
+
+    def _show(self, moment: Moment) -> None:
         self.picture = picture(moment)
         self.setAccessibleDescription(self.picture.words() if self.picture else "")
         self.setMinimumHeight(int(self._content_height()))

@@ -168,7 +168,7 @@ def _is_last_op(state: State, request: RequestState) -> bool:
 
 
 def _curve(moment: Moment) -> Curve:
-    steps, allocated, reserved = moment.recording.allocator_curve()
+    steps, allocated, reserved = moment.recording.curve_so_far()
     allocator: AllocatorState = moment.state.allocator
     retries = allocator.count("num_alloc_retries")
     sizes = {name: size_text(allocator.count(f"{name}_bytes.current")) for name in ("reserved", "allocated")}

@@ -13,7 +13,7 @@ from stridescope.app import theme as themes
 from stridescope.app.items.python_colors import PythonColors
 from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.moment import Moment
-from stridescope.app.panels.editor_model import EditorPicture, Mark, Note, file_name, picture
+from stridescope.app.panels.editor_model import EditorPicture, Mark, Note, file_name, is_python, picture
 from stridescope.app.panels.spec import PanelSpec
 from stridescope.app.selection import Selection
 from stridescope.app.text import tr
@@ -56,6 +56,7 @@ class Editor(QTextEdit):
         before = self.picture
         self.picture = shown
         if shown and shown.text != self._shown:
+            self._colors.colour(is_python(shown.path))
             self.show_text(shown.text)
         if shown and shown.line and (before is None or before.line != shown.line):
             self._reveal(shown.line)
@@ -65,12 +66,16 @@ class Editor(QTextEdit):
     def show_text(self, text: str) -> None:
         """Replace the text and give every line the mock-up's height."""
         self._shown = text
-        self.setPlainText(text)
         height = QTextBlockFormat()
         height.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
         cursor = QTextCursor(self.document())
+        cursor.beginEditBlock()  # laid out once, for a listing of many lines
         cursor.select(QTextCursor.SelectionType.Document)
-        cursor.mergeBlockFormat(height)
+        cursor.removeSelectedText()
+        cursor.setBlockFormat(height)
+        cursor.insertText(text)
+        cursor.endEditBlock()
+        self.moveCursor(QTextCursor.MoveOperation.Start)
         self.document().clearUndoRedoStacks()
         self.document().setModified(False)
 

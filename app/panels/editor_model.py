@@ -74,6 +74,12 @@ def file_name(path: str) -> str:
     return PurePath(path.replace("\\", "/")).name
 
 
+def is_python(path: str) -> bool:
+    """Whether a source is Python by its name; the listing of a memory snapshot is not."""
+    suffix = PurePath(file_name(path).partition(",")[0]).suffix
+    return suffix in ("", ".py", ".pyw", ".pyi", ".ipynb") or path.startswith("<")
+
+
 def columns_of(line: str, start: int, end: int) -> tuple[int, int]:
     """Turn CPython's UTF-8 byte columns into character columns."""
     raw = line.encode()

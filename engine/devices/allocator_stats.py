@@ -86,11 +86,17 @@ class PoolStats:
             setattr(self, name, Stat())
 
     def hand_out(self, size: int, requested: int) -> None:
-        """A block goes to the user."""
-        self.allocation.increase(1)
-        self.allocated_bytes.increase(size)
-        self.active.increase(1)
-        self.active_bytes.increase(size)
+        """A block goes to the user. Written out, for this is done for every request."""
+        for stat in (self.allocation, self.active):
+            stat.allocated += 1
+            stat.current += 1
+            if stat.current > stat.peak:
+                stat.peak = stat.current
+        for stat in (self.allocated_bytes, self.active_bytes):
+            stat.allocated += size
+            stat.current += size
+            if stat.current > stat.peak:
+                stat.peak = stat.current
         self.requested_bytes.increase(requested)
 
     def request_free(self, size: int) -> None:

@@ -10,6 +10,7 @@ from stridescope.engine.devices.block import Block, BlockPool
 
 # How many of the blocks that did not fit are told of, for each reason: the nearest ones say enough.
 TOLD_PER_REASON = 4
+TOO_SMALL_TOLD = 2
 
 
 def best_fit(pool: BlockPool, size: int, stream: int, settings: AllocatorSettings) -> int:
@@ -68,17 +69,37 @@ def tell_search(
     log: AllocatorLog, pool: BlockPool, size: int, stream: int, chosen: int, limits: AllocatorSettings
 ) -> None:
     """Say what the search saw: the nearest blocks that are too small, other streams' blocks, and the chosen one."""
-    fits = bisect_left(pool.free, (stream, size))
-    for entry in reversed(pool.free[max(fits - TOLD_PER_REASON, 0) : fits]):
-        if entry[0] == stream:
-            log.considered(entry[2], entry[1], f"too small by {size - entry[1]} bytes")
-    others = [entry for entry in pool.free if entry[0] != stream and entry[1] >= size]
-    for entry in others[:TOLD_PER_REASON]:
-        log.considered(entry[2], entry[1], f"it belongs to stream {entry[0]}, the request to stream {stream}")
-    _tell_fitting(log, pool, size, stream, chosen, limits, fits)
+    free = pool.free
+    if not free:
+        return
+    fits = bisect_left(free, (stream, size))
+    for owner, block_size, address, _ in free[max(fits - TOO_SMALL_TOLD, 0) : fits]:
+        if owner == stream:
+            log.considered(address, block_size, f"too small by {size - block_size} bytes")
+    if free[0][0] != stream or free[-1][0] != stream:
+        _tell_other_streams(log, pool, size, stream)
+    if chosen == fits:
+        _, block_size, address, _ = free[fits]
+        log.considered(address, block_size, "chosen: the smallest that is large enough")
+    else:
+        _tell_passed_over(log, pool, size, stream, chosen, limits, fits)
 
 
-def _tell_fitting(
+def _tell_other_streams(log: AllocatorLog, pool: BlockPool, size: int, stream: int) -> None:
+    """Say which blocks would be large enough but belong to other streams: the smallest of each."""
+    free, first, told = pool.free, 0, 0
+    while first < len(free) and told < TOLD_PER_REASON:
+        owner = free[first][0]
+        end = bisect_left(free, (owner + 1,), first)
+        fits = bisect_left(free, (owner, size), first, end)
+        if owner != stream and fits < end:
+            _, block_size, address, _ = free[fits]
+            log.considered(address, block_size, f"it belongs to stream {owner}, the request to stream {stream}")
+            told += 1
+        first = end
+
+
+def _tell_passed_over(
     log: AllocatorLog, pool: BlockPool, size: int, stream: int, chosen: int, limits: AllocatorSettings, first: int
 ) -> None:
     """Say what became of the blocks that are large enough, up to the chosen or refused one."""
@@ -88,7 +109,8 @@ def _tell_fitting(
         if owner != stream:
             return
         if index == chosen:
-            log.considered(address, block_size, "chosen: the smallest that is large enough")
+            why = "it has less room to grow" if limits.expandable_segments else "the smallest that is not expandable"
+            log.considered(address, block_size, f"chosen: {why}")
         elif block.expandable is not None and not limits.expandable_segments:
             log.considered(address, block_size, "it is expandable, and expandable_segments is off")
         elif chosen >= 0:

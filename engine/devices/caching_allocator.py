@@ -74,16 +74,20 @@ class CachingAllocator:
             try:
                 return self._malloc(size, stream, storage) if self.caching_enabled else self._raw_malloc(size, stream)
             finally:
-                self._leave()
+                self._busy = False
+                if self._late:
+                    self._free_late()
 
     def _malloc(self, size: int, stream: int, storage: int) -> Block:
-        log, settings = self.log, self.settings
+        log, settings, events, pools = self.log, self.settings, self.events, self.pools
         stack = None if log.history is None else log.stack_for_state()
-        if not self.captures_underway:
-            self.events.process()
+        if not self.captures_underway and (events.queues or events.deferred):
+            events.process()
         rounded = round_size(size, settings)
-        pool = self.pools.choose(rounded <= SMALL_SIZE, stream)
-        log.requested(size, rounded, pool, stream)
+        is_small = rounded <= SMALL_SIZE
+        pool = pools.choose(is_small, stream) if pools.routes else pools.small if is_small else pools.large
+        if log.journal.emit is not None:
+            log.requested(size, rounded, pool, stream)
         block = self._search(rounded, stream, pool)
         if block is None:
             request = Request(size, rounded, segment_size(rounded, settings), stream, pool, stack)
@@ -101,7 +105,7 @@ class CachingAllocator:
         if self.source.limit is not None and self.settings.garbage_collection_threshold > 0.0:
             pool.searches += 1  # the clock of the garbage collection
         index = best_fit(pool, rounded, stream, self.settings)
-        if self.log.emit is not None:
+        if self.log.journal.emit is not None:
             tell_search(self.log, pool, rounded, stream, index, self.settings)
         return None if index < 0 else pool.free.pop(index)[3]
 
@@ -139,8 +143,8 @@ class CachingAllocator:
     def _cut(self, block: Block, size: int) -> Block:
         """Cut a free block to size where the rules want it; the rest goes back to its pool."""
         is_split = block.prev is not None or block.next is not None
-        splits = should_split(block, size, self.settings)
-        if self.log.emit is not None:
+        splits = block.size > size and should_split(block, size, self.settings)
+        if self.log.journal.emit is not None:
             tell_split(self.log, block, size, splits, self.settings)
         if splits:
             remainder, block = block, cut(block, size)
@@ -157,7 +161,9 @@ class CachingAllocator:
         """A free block, cut to size and out of its pool, becomes the user's."""
         block.allocated = True
         block.requested_size = requested
-        self.log.allocated(block)
+        log = self.log
+        if log.journal.emit is not None or log.history is not None:
+            log.allocated(block)
         self.active[block.address] = block
         size = block.size
         for column in block.pool.stats:
@@ -209,7 +215,9 @@ class CachingAllocator:
             try:
                 self._free(block)
             finally:
-                self._leave()
+                self._busy = False
+                if self._late:
+                    self._free_late()
 
     def free_address(self, address: int) -> None:
         """Take back the block at an address, as ``caching_allocator_delete`` does."""
@@ -223,7 +231,9 @@ class CachingAllocator:
             raise RuntimeError(f"invalid device pointer: {address:#x}")
         return block
 
-    def _leave(self) -> None:
+    def _free_late(self) -> None:
+        """Do the frees that came in the middle of a call, and those that come in the middle of these."""
+        self._busy = True
         while self._late:
             self._free(self._late.pop())
         self._busy = False
@@ -236,10 +246,12 @@ class CachingAllocator:
             del self.active[block.address]
             self.device.cuda_free(block.address)
             return
-        stack = None if self.log.history is None else self.log.stack_for_free()
+        stack = None
         for column in block.pool.stats:
             column.request_free(block.size)
-        self.log.free_requested(block, stack)
+        if self.log.history is not None:
+            stack = self.log.stack_for_free()
+            self.log.free_requested(block, stack)
         if block.size >= self.settings.max_split_size:
             self.stats.oversize_allocations.decrease(1)
         if not block.stream_uses:
@@ -254,15 +266,18 @@ class CachingAllocator:
 
     def _complete(self, block: Block, stack: Stack | None) -> None:
         """Return a block to its pool, joined with its free neighbours."""
-        self.log.freed(block, stack)
+        log, neighbour, follower = self.log, block.prev, block.next
+        if log.journal.emit is not None or log.history is not None:
+            log.freed(block, stack)
         block.stack = None
         del self.active[block.address]
         size, requested, pool = block.size, block.requested_size, block.pool
         count = gained = 0
-        if block.prev is not None or block.next is not None:
-            before, after = absorb(block, block.prev), absorb(block, block.next)
-            if before or after:
-                self.log.merged(block)
+        if neighbour is not None or follower is not None:
+            before = absorb(block, neighbour) if neighbour is not None and not neighbour.allocated else 0
+            after = absorb(block, follower) if follower is not None and not follower.allocated else 0
+            if (before or after) and log.journal.emit is not None:
+                log.merged(block)
             still_split = block.prev is not None or block.next is not None
             count = still_split - (before > 0) - (after > 0)
             gained = (block.size if still_split else 0) - before - after
@@ -292,7 +307,7 @@ class CachingAllocator:
                 capturing = self.captures_underway > 0
                 cache_release.release_cached(self.source, self.pools, self.events, pool_id, capturing)
             finally:
-                self._leave()
+                self._free_late()
 
     # Limits and private pools
 

@@ -29,7 +29,8 @@ ACTIONS = (
 
 Stack = tuple[tuple[CodeType, int], ...]
 
-_ROOMS = Path(__file__).resolve().parent.parent.parent
+# As code objects name their files: a link to the package is not followed.
+_ROOMS = Path(os.path.abspath(__file__)).parent.parent.parent
 # Frames that are not the user's: ours, those of generated op code, and Python's own start-up.
 _NOT_THE_USERS = (f"{_ROOMS / 'engine'}{os.sep}", f"{_ROOMS / 'app'}{os.sep}", "<op ", "<frozen ")
 

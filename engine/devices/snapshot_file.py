@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import gc
 import os
 import pickle
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -73,10 +76,53 @@ class Snapshot:
         return sorted(traced | {segment.get("device", 0) for segment in self.segments})
 
 
-def load_snapshot(path: str | os.PathLike[str]) -> Snapshot:
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how far it is and where it ends."""
+
+TELL_SECONDS = 0.25
+
+
+def load_snapshot(path: str | os.PathLike[str], progress: Progress | None = None) -> Snapshot:
     """Read and check a snapshot file; raises SnapshotError with one clear line, or OSError."""
-    with Path(path).open("rb") as file:
+    with Path(path).open("rb") as file, _told(file, progress), _nothing_collected():
         return checked_snapshot(read_plain_pickle(file))
+
+
+@contextlib.contextmanager
+def _told(file: BinaryIO, progress: Progress | None) -> Iterator[None]:
+    """While it is open, a thread tells how much of the file was read."""
+    if progress is None:
+        yield
+        return
+    size, done = os.fstat(file.fileno()).st_size, threading.Event()
+
+    def tell() -> None:
+        while not done.wait(TELL_SECONDS):
+            progress("bytes", os.lseek(file.fileno(), 0, os.SEEK_CUR), size)
+
+    teller = threading.Thread(target=tell, name="stridescope-progress", daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
+
+
+@contextlib.contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """Millions of containers are made, all of them kept: to look through them for garbage would take most of the time.
+
+    What was made is left out of later collections too.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+        gc.freeze()
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def read_plain_pickle(file: BinaryIO) -> Any:

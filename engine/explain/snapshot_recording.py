@@ -7,10 +7,10 @@ says so. The recording can be opened while it is being made.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from typing import Any
 
 from stridescope.engine.devices.out_of_memory import format_size
-from stridescope.engine.devices.snapshot_file import Entry, Snapshot
+from stridescope.engine.devices.snapshot_file import Entry, Progress, Snapshot
 from stridescope.engine.devices.snapshot_replay import Difference, SnapshotReplay
 from stridescope.engine.events import (
     FrameEntered,
@@ -23,26 +23,36 @@ from stridescope.engine.events import (
 )
 from stridescope.engine.recording.writer import Writer
 
-# A listing that an editor still shows at once; the steps after it stay on its last line.
-LINES_LISTED = 50_000
-FRAME = SOURCE = 1
-STDOUT = 1
+# An editor shows so many lines at once: a long trace is listed in several files, and only one of them is shown.
+LINES_A_FILE = 500
+FRAME = STDOUT = 1
+
+
+def untold(what: str, done: int, of: int) -> None:
+    """The progress that nobody asks for."""
 
 
 class RecordedReplay(SnapshotReplay):
-    """A replay that also tells on which line it is, and where it differs."""
+    """A replay that also tells on which line it is, where it differs, and how far it is."""
+
+    def __init__(self, *replayed: Any, progress: Progress) -> None:
+        self._progress = progress
+        super().__init__(*replayed)
 
     def begins(self, number: int) -> None:
         """The entry is the line that is reached."""
         if (emit := self.allocator.log.emit) is not None:
-            emit((LineReached.code, FRAME, SOURCE, min(number, LINES_LISTED) + 1))
+            file, line = divmod(number, LINES_A_FILE)
+            emit((LineReached.code, FRAME, file + 1, line + 1))
+        if number % LINES_A_FILE == 0:
+            self._progress("entries", number, len(self.trace))
 
     def differs(self, difference: Difference) -> None:
         """Print what PyTorch's allocator gave, and ours."""
         super().differs(difference)
         if (emit := self.allocator.log.emit) is not None:
             size = format_size(difference.size)
-            text = f"line {difference.entry + 1}, {size}: {difference.recorded}, here {difference.replayed}\n"
+            text = f"entry {difference.entry + 1}, {size}: {difference.recorded}, here {difference.replayed}\n"
             emit((OutputWritten.code, STDOUT, text))
 
 
@@ -53,6 +63,7 @@ def record_snapshot(
     path: str | os.PathLike[str],
     conf: str | None = None,
     total: int | None = None,
+    progress: Progress = untold,
 ) -> SnapshotReplay:
     """Replay one device's trace into a new recording; raises RecordingError where the file cannot be made."""
     trace = snapshot.device_traces[device] if device < len(snapshot.device_traces) else []
@@ -60,26 +71,30 @@ def record_snapshot(
     writer = Writer(path, facts)
     try:
         journal = Journal()
-        writer.add_source(SOURCE, name, "\n".join(listing(trace)) + "\n")
+        files = _add_listing(writer, name, trace)
         writer.attach(journal)
         emit = journal.emit
         assert emit is not None
-        emit((SourceSeen.code, SOURCE, name))
-        emit((FrameEntered.code, FRAME, 0, SOURCE, "<snapshot>", 1))
-        replay = RecordedReplay(snapshot, device, conf, total, journal)
+        for number, file in enumerate(files, 1):
+            emit((SourceSeen.code, number, file))
+        emit((FrameEntered.code, FRAME, 0, 1, "<snapshot>", 1))
+        replay = RecordedReplay(snapshot, device, conf, total, journal, progress=progress)
         emit((FrameLeft.code, FRAME))
         emit((ScriptEnded.code, 0))
+        progress("keyframes", len(trace), len(trace))
     finally:
         writer.close(0)
     return replay
 
 
-def listing(trace: list[Entry]) -> Iterator[str]:
-    """The trace as text, a line for each entry."""
-    for entry in trace[:LINES_LISTED]:
-        yield _line(entry)
-    if len(trace) > LINES_LISTED:
-        yield f"# and {len(trace) - LINES_LISTED} more entries"
+def _add_listing(writer: Writer, name: str, trace: list[Entry]) -> list[str]:
+    """Write the trace out, a line for each entry; returns the names of the files it takes."""
+    names = []
+    for number, first in enumerate(range(0, max(len(trace), 1), LINES_A_FILE), 1):
+        part = trace[first : first + LINES_A_FILE]
+        names.append(name if len(part) == len(trace) else f"{name}, entries {first + 1} to {first + len(part)}")
+        writer.add_source(number, names[-1], "".join(f"{_line(entry)}\n" for entry in part))
+    return names
 
 
 def _line(entry: Entry) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import bisect
-import operator
 from collections.abc import Iterator
 
 import numpy as np
+import zstandard
 
 from stridescope.engine.events import (
     BlockAllocated,
@@ -19,8 +18,10 @@ from stridescope.engine.events import (
     SegmentUnmapped,
 )
 from stridescope.engine.recording.batches import Batches
-from stridescope.engine.recording.columns import Batch, Ints
+from stridescope.engine.recording.columns import Batch, DamagedBatch, Ints, decompress
 
+_POINT = 3 * 8  # bytes
+_LARGEST = 1 << 33
 _HANDED_OUT, _TAKEN_BACK, _RESERVED, _RETURNED = range(4)
 _EFFECTS: dict[type[Event], int] = {
     BlockAllocated: _HANDED_OUT,
@@ -33,24 +34,31 @@ _EFFECTS: dict[type[Event], int] = {
 }
 
 
+CURVE_CODES = np.zeros(256, bool)
+"""By the code of an event: whether it moves the curve."""
+CURVE_CODES[[event.code for event in _EFFECTS]] = True
+
+
 class Curve:
-    """Grows with the recording: each batch is read once."""
+    """Grows with the recording: each batch is read once. A finished recording brings its curve along."""
 
     def __init__(self) -> None:
-        self._until = 0
+        self.read_until = 0  # the first step that was not read yet
         self._sizes: dict[int, int] = {}
         self._allocated = self._reserved = 0
-        self._points: list[tuple[int, int, int]] = []
+        self._points = np.zeros((0, 3), np.int64)
+        self._fresh: list[tuple[int, int, int]] = []
 
-    def add(self, batches: Batches, first: int) -> None:
-        """Take in the batch that begins at ``first``, if it is new."""
-        if first < self._until:
-            return
+    def add(self, batches: Batches, first: int) -> bool:
+        """Take in the batch that begins at ``first``; returns whether it was new."""
+        if first < self.read_until:
+            return False
         batch = batches.batch(first)
         for step, effect, address, size in sorted(_moves(batch)):
             self._move(effect, address, size)
-            self._points.append((step, self._allocated, self._reserved))
-        self._until = first + len(batch.kinds)
+            self._fresh.append((step, self._allocated, self._reserved))
+        self.read_until = first + len(batch.kinds)
+        return True
 
     def _move(self, effect: int, address: int, size: int) -> None:
         if effect == _HANDED_OUT:
@@ -62,11 +70,30 @@ class Curve:
         else:
             self._reserved += size if effect == _RESERVED else -size
 
+    def _whole(self) -> Ints:
+        if self._fresh:
+            self._points = np.concatenate([self._points, np.array(self._fresh, np.int64)])
+            self._fresh.clear()
+        return self._points
+
     def until(self, step: int) -> tuple[Ints, Ints, Ints]:
         """Return steps, bytes allocated and bytes reserved up to a step."""
-        stop = bisect.bisect_right(self._points, step, key=operator.itemgetter(0))
-        points = np.array(self._points[:stop], np.int64).reshape(-1, 3)
+        points = self._whole()
+        points = points[: np.searchsorted(points[:, 0], step, side="right")]
         return points[:, 0], points[:, 1], points[:, 2]
+
+    def packed(self) -> tuple[int, bytes]:
+        """The whole curve as a recording keeps it: up to which step it goes, and the points."""
+        changes = np.diff(self._whole(), axis=0, prepend=0)
+        return self.read_until, zstandard.ZstdCompressor(level=3).compress(changes.tobytes())
+
+    def unpack(self, until: int, packed: bytes) -> None:
+        """Take over a kept curve. Raises :class:`DamagedBatch` for one that cannot be."""
+        numbers = np.frombuffer(decompress(packed, _LARGEST), np.uint8)
+        if len(numbers) % _POINT:
+            raise DamagedBatch("the memory curve is cut short")
+        self._points = np.cumsum(numbers.view(np.int64).reshape(-1, 3), axis=0)
+        self.read_until = until
 
 
 def _moves(batch: Batch) -> Iterator[tuple[int, int, int, int]]:

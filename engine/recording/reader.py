@@ -40,10 +40,12 @@ from stridescope.engine.recording.columns import (
     unpack_ints,
 )
 from stridescope.engine.recording.content import Blob
-from stridescope.engine.recording.curve import Curve
+from stridescope.engine.recording.curve import CURVE_CODES, Curve
 from stridescope.engine.recording.model import State
 from stridescope.engine.recording.seek import Seeker
 from stridescope.engine.recording.store import RecordingError
+
+_NO_STEPS: Ints = np.zeros(0, np.int64)
 
 
 class Source(NamedTuple):
@@ -83,14 +85,14 @@ class Recording:
             raise RecordingError(f"{path} holds events that this Stridescope does not know ({error})") from error
         self._batches = Batches(database, self._schema)
         self._firsts: list[int] = []
-        self._found: dict[tuple[type[Event], ...], Ints] = {}
+        self._found: dict[tuple[type[Event], ...], tuple[int, Ints]] = {}
         self._kinds: Kinds = np.zeros(1 << 12, np.uint8)
         self.steps, self._version = 0, -1
         # Keyframes of another version are left alone: the way is folded from the events.
         readable = self.meta.get("keyframes") == store.described(keyframes.KINDS)
         with self._reading():
             self._seeker = Seeker(self._batches, database if readable else None)
-        self._curve = Curve()
+        self._curve = self._read_curve()
         self._outputs: list[Output] = []
         self._outputs_until = 0
         self._sources: dict[int, Source] = {}
@@ -142,8 +144,9 @@ class Recording:
             after = self._firsts[-1] if self._firsts else -1
             for first, last, packed in self._batches.firsts(after):
                 self._add_batch(first, last, decode_kinds(packed))
-            rows = self._database.execute("SELECT id, path, text FROM source").fetchall()
-            self._sources = {row[0]: Source(*row) for row in rows}
+            known = max(self._sources, default=-1)
+            rows = self._database.execute("SELECT id, path, text FROM source WHERE id > ?", (known,)).fetchall()
+            self._sources |= {row[0]: Source(*row) for row in rows}
         return self.steps
 
     def _add_batch(self, first: int, last: int, kinds: Kinds) -> None:
@@ -155,7 +158,6 @@ class Recording:
         self._firsts.append(first)
         self._seeker.add_batch(first, last)
         self.steps = last + 1
-        self._found.clear()
 
     # ---- events ----
 
@@ -184,11 +186,15 @@ class Recording:
 
     def steps_of(self, *events: type[Event]) -> Ints:
         """Return the steps of all events of these kinds; the array is read-only and shared."""
-        if (found := self._found.get(events)) is None:
+        upto, found = self._found.get(events, (0, _NO_STEPS))
+        if upto < self.steps:
             wanted = np.zeros(256, bool)
             wanted[[event.code for event in events]] = True
-            found = self._found[events] = np.flatnonzero(wanted[self._kinds[: self.steps]])
-            found.flags.writeable = False
+            fresh = np.flatnonzero(wanted[self._kinds[upto : self.steps]]) + upto
+            if len(fresh) or not upto:
+                found = np.concatenate([found, fresh])
+                found.flags.writeable = False
+            self._found[events] = self.steps, found
         return found
 
     def lines(self) -> Ints:
@@ -263,10 +269,25 @@ class Recording:
 
     def allocator_curve(self, upto: int | None = None) -> tuple[Ints, Ints, Ints]:
         """Return the steps at which the memory in use changed, and the bytes allocated and reserved after each."""
-        with self._reading():
-            for first in self._firsts:
-                self._curve.add(self._batches, first)
+        self.read_curve(len(self._firsts))
         return self._curve.until(self.steps - 1 if upto is None else upto)
+
+    def curve_so_far(self) -> tuple[Ints, Ints, Ints]:
+        """Return the same as far as it was read."""
+        return self._curve.until(self.steps - 1)
+
+    def read_curve(self, batches: int) -> bool:
+        """Read on in the memory curve, at most so many batches; returns whether all of it is read."""
+        curve = self._curve
+        with self._reading():
+            while batches > 0 and curve.read_until < self.steps:
+                at = self._batch_at(curve.read_until)
+                end = self._firsts[at + 1] if at + 1 < len(self._firsts) else self.steps
+                if (CURVE_CODES[self._kinds[self._firsts[at] : end]]).any():
+                    curve.add(self._batches, self._firsts[at])
+                    batches -= 1
+                curve.read_until = end
+        return curve.read_until >= self.steps
 
     # ---- what people add ----
 
@@ -307,6 +328,15 @@ class Recording:
     def _read_meta(self) -> dict[str, Any]:
         with self._reading():
             return {name: json.loads(value) for name, value in self._database.execute("SELECT name, value FROM meta")}
+
+    def _read_curve(self) -> Curve:
+        """The memory curve that was kept when the recording ended; older recordings have none."""
+        curve = Curve()
+        with self._reading():
+            if self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'curve'").fetchone():
+                for until, packed in self._database.execute("SELECT until, points FROM curve LIMIT 1"):
+                    curve.unpack(until, packed)
+        return curve
 
     @contextlib.contextmanager
     def _reading(self) -> Iterator[None]:

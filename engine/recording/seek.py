@@ -20,6 +20,8 @@ from stridescope.engine.recording.machine import Machine
 from stridescope.engine.recording.model import State
 from stridescope.engine.recording.state import advance
 
+# Machines kept in memory for a file without keyframes: further apart than a file's, for they are whole copies.
+_MADE_APART = 8192
 _WAYPOINTS_APART = 128
 _WAYPOINTS_BEFORE = 256
 _WAYPOINTS = 32
@@ -96,7 +98,7 @@ class Seeker:
 
     def _keep_keyframe(self, machine: Machine) -> None:
         last = max(self._made_steps[-1] if self._made_steps else -1, self._stored[-1] if self._stored else -1)
-        if keyframes.is_due(machine, last):
+        if machine.step - last >= _MADE_APART and keyframes.is_due(machine, last):
             self._made[machine.step] = machine.twin()
             self._made_steps.append(machine.step)
 

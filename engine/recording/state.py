@@ -6,7 +6,6 @@ Every event that moves the machine is listed once, in the ``FOLDS`` of its famil
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 
 from stridescope.engine.events import EVENTS, Wire
@@ -15,9 +14,10 @@ from stridescope.engine.recording.machine import Machine
 
 
 def _allocator_moved(machine: Machine, wire: Wire) -> None:
-    allocator = machine.edit_allocator()
-    with contextlib.suppress(LookupError, StopIteration):  # a segment or block from before the recording began
-        allocator.apply(machine.step, wire)
+    try:
+        machine.edit_allocator().apply(machine.step, wire)
+    except (LookupError, StopIteration):  # a segment or block from before the recording began
+        return
 
 
 def _passed_over(machine: Machine, wire: Wire) -> None:

@@ -25,6 +25,7 @@ from stridescope.engine.events import Journal, SourceSeen, Wire
 from stridescope.engine.recording import keyframes, store
 from stridescope.engine.recording.batches import Batches
 from stridescope.engine.recording.columns import Encoded, Schema, encode, kinds_now, pack_ints
+from stridescope.engine.recording.curve import Curve
 from stridescope.engine.recording.machine import Machine
 from stridescope.engine.recording.store import INLINE, RecordingError
 
@@ -183,10 +184,12 @@ class Writer:
     def _add_keyframes(self, _: None) -> None:
         store.set_meta(self._database, {"keyframes": store.described(keyframes.KINDS)})
         machine, batches = Machine(), Batches(self._database, Schema(kinds_now()))
-        wires = itertools.chain.from_iterable(batches.wires(first) for first, _, _ in list(batches.firsts()))
+        curve, firsts = Curve(), [first for first, _, _ in batches.firsts()]
+        wires = itertools.chain.from_iterable(batches.wires(first) for first in firsts if curve.add(batches, first))
         for _ in keyframes.walk(machine, wires):
             keyframes.store(self._database, machine, self._blobs.put)
             self._blobs.write(self._database)
+        self._database.execute("INSERT OR REPLACE INTO curve VALUES (?, ?)", curve.packed())
 
 
 _WRITERS: weakref.WeakSet[Writer] = weakref.WeakSet()

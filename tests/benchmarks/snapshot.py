@@ -1,0 +1,143 @@
+"""Makes a memory snapshot as large as wanted, opens it in the window, and measures how long the window stands still.
+
+usage: python tests/benchmarks/snapshot.py [EVENTS] [FRAMES] [FILE.pickle]
+
+EVENTS entries with FRAMES stack frames each: 1000000 and 200 make a file of about 1 GB. The file is kept if it is
+named. The longest pauses between two beats of a 5 ms timer in the window's own thread are what a person would feel.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import random
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from stridescope.engine.devices.memory_history import MemoryHistory
+from stridescope.engine.devices.simulated import SimulatedGPU
+from stridescope.engine.devices.snapshot import snapshot
+
+MIB = 1 << 20
+LIVE, KINDS, KNOWN_FRAMES = 400, 60, 4000
+BEAT_MS, WORST = 5, 5
+
+
+def training(events: int) -> dict[str, Any]:
+    """A snapshot with about ``events`` entries: the same sizes come and go, as in training."""
+    gpu, chance = SimulatedGPU(64 << 30), random.Random(1)
+    gpu.allocator.log.history = history = MemoryHistory(None, events, frozenset(), False)
+    sizes = [chance.choice([chance.randint(1, MIB), chance.randint(MIB, 20 * MIB)]) for _ in range(KINDS)]
+    held = []
+    while len(history.entries) < events:
+        if len(held) < LIVE and (not held or chance.random() < 0.5):
+            held.append(gpu.allocator.malloc(chance.choice(sizes)))
+        else:
+            which = chance.randrange(len(held))
+            held[which], held[-1] = held[-1], held[which]
+            gpu.allocator.free(held.pop())
+    return snapshot([gpu.allocator])
+
+
+def make(path: Path, events: int, frames: int) -> None:
+    """Write such a snapshot, with a stack of its own for every entry."""
+    found, chance = training(events), random.Random(2)
+    known = [{"name": f"forward_{n}", "filename": f"/job/model_{n % 97}.py", "line": n} for n in range(KNOWN_FRAMES)]
+    for entry in found["device_traces"][0]:
+        first = chance.randrange(KNOWN_FRAMES - frames)
+        entry["frames"] = known[first : first + frames]
+    with path.open("wb") as file:
+        pickle.dump(found, file, protocol=4)
+
+
+class Watch:
+    """Opens a file in the real window and notes every beat of the timer that came late."""
+
+    def __init__(self, path: Path) -> None:
+        from PySide6.QtCore import QTimer
+
+        from stridescope.app.main import make_application, make_window
+
+        self.application = make_application("dark", "en")
+        self.window = make_window()
+        self.window.resize(1280, 800)
+        self.window.show()
+        self.pauses: list[tuple[float, float]] = []
+        self._last = self._began = time.perf_counter()
+        self._timer = QTimer(interval=BEAT_MS)
+        self._timer.timeout.connect(self._beat)
+        self._timer.start()
+        self.window.open(str(path))
+
+    def _beat(self) -> None:
+        now = time.perf_counter()
+        self.pauses.append((now - self._last, now - self._began))
+        self._last = now
+
+    def until_read(self) -> float:
+        """Go on until the whole snapshot is a recording and shown; returns the seconds."""
+        while not self._done():
+            self.application.processEvents()
+            time.sleep(0.001)
+        return time.perf_counter() - self._began
+
+    def _done(self) -> bool:
+        recording = self.window.session.recording
+        return recording is not None and not recording.live and self.window.settled
+
+    def look_around(self) -> None:
+        """Move the view to places all over the recording, as scrubbing does."""
+        steps, chance = self.window.session.recording.steps, random.Random(3)
+        for _ in range(30):
+            self.window.time.look(chance.randrange(steps))
+            until = time.perf_counter() + 0.2
+            while time.perf_counter() < until:
+                self.application.processEvents()
+
+    def report(self, what: str) -> None:
+        """Print the longest pauses since the last report, and when they were."""
+        worst = sorted(self.pauses, reverse=True)[:WORST]
+        print(f"{what}: longest pauses " + ", ".join(f"{1000 * gap:.0f} ms at {at:.1f} s" for gap, at in worst))
+        self.pauses.clear()
+
+
+def measure(path: Path, events: int, frames: int) -> None:
+    """Make the file unless it is there, open it, look around, and print what was felt."""
+    if not path.exists():
+        made = os.fork() if hasattr(os, "fork") else 0
+        if made == 0:
+            make(path, events, frames)
+            if hasattr(os, "fork"):
+                os._exit(0)
+        else:
+            os.waitpid(made, 0)
+    print(f"{path.stat().st_size / 1e9:.2f} GB, {events} events", flush=True)
+    watch = Watch(path)
+    seconds = watch.until_read()
+    print(f"read and replayed in {seconds:.1f} s: {watch.window.session.recording.steps} steps", flush=True)
+    watch.report("while it was read")
+    watch.look_around()
+    watch.report("while looking around")
+    watch.window.grab().save(f"{tempfile.gettempdir()}/snapshot-window.png")
+    print(f"the window's process took {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MiB at most")
+    watch.window.close()
+    reading = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    print(f"the reading process took {reading / 1024:.0f} MiB at most")
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    events, frames = (int(word) for word in (*sys.argv[1:3], *("1000000", "200")[len(sys.argv) - 1 :])[:2])
+    if len(sys.argv) > 3:
+        measure(Path(sys.argv[3]), events, frames)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        measure(Path(folder, "snapshot.pickle"), events, frames)
+
+
+if __name__ == "__main__":
+    main()
