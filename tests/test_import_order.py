@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import pathlib
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -112,6 +114,15 @@ def test_foreign_imports_stay_in_their_room(module: str) -> None:
     tops = {name.partition(".")[0] for name in imported(MODULES[module])}
     assert not tops & {"torch", "app", "engine", "resources"}, "write stridescope.…; real PyTorch is never imported"
     assert module.partition(".")[0] == "app" or not tops & QT, "Qt lives in app/ only"
+
+
+SLOW_TO_LOAD = {"scipy", "PIL", "networkx", "pyqtgraph", "cupy"}
+
+
+def test_a_first_op_does_not_wait_for_what_it_does_not_need() -> None:
+    script = "import sys, stridescope.engine.torch as torch; torch.ones(2) + 1; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-P", "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert not SLOW_TO_LOAD & set(done.stdout.split())
 
 
 def test_the_order_is_seen_to_be_broken() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import i0
 
 from stridescope.engine.device import device
 from stridescope.engine.dtype import FLOAT, default_float, dtype
@@ -41,6 +40,8 @@ def kaiser(count: int, sym: bool, beta: float) -> Array:
     if count < 2:
         return np.ones(count)
     places = np.minimum(np.arange(count) * (2 * beta / span(count, sym)) - beta, beta)
+    from scipy.special import i0  # SciPy takes longer to import than the whole engine
+
     return np.asarray(i0(np.sqrt(np.maximum(beta * beta - places * places, 0))) / i0(beta))
 
 
