@@ -74,7 +74,7 @@ def {name}({signature}):
     return out
 """
 _FITS = "r.strides == a.strides and r.dtype is a.dtype"
-_FITS_OTHER = "r.flags.c_contiguous and a.flags.c_contiguous and r.dtype is gives.np"
+_FITS_OTHER = "r.flags.c_contiguous and a.flags.c_contiguous and r.dtype is gives.np and 1 not in a.shape"
 _BINARY = """
 def {name}({signature}):
     kind = self.dtype

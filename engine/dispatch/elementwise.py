@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from stridescope.engine.dispatch.run import Pointwise
+from stridescope.engine.dispatch.run import Pointwise, Strides
 from stridescope.engine.dtype import dtype, scalar_name
 from stridescope.engine.storage import Array
 
@@ -39,7 +39,7 @@ class Choosy(Pointwise):
         self.label, self.takes, self.refuse = label, takes, dict(refuse or {})
         self.quick = frozenset(kind for kind in self.quick if LETTERS[kind.category] in takes)
 
-    def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...], sources: list[Array]) -> Array:
+    def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...], sources: list[Any]) -> Array:
         """The result array; raises when the dtype is not one of those that the kernel takes."""
         letter = LETTERS[kind.category]
         if letter in self.refuse:
@@ -61,8 +61,18 @@ def elementwise(
     through: bool = True,
     count: int | None = None,
     quick: Callable[..., Any] | None = None,
+    strides: Strides | None = None,
 ) -> Choosy:
     """The backend part of an elementwise op with its dtypes; see :class:`Choosy` and :class:`Pointwise`."""
     return Choosy(
-        function, label, takes, refuse, to_float=to_float, gives=gives, through=through, count=count, quick=quick
+        function,
+        label,
+        takes,
+        refuse,
+        to_float=to_float,
+        gives=gives,
+        through=through,
+        count=count,
+        quick=quick,
+        strides=strides,
     )

@@ -19,6 +19,7 @@ from stridescope.engine.dtype import FROM_NUMPY, bool_, can_cast, dtype, float32
 from stridescope.engine.layout import (
     broadcast_shapes,
     contiguous_strides,
+    dense_strides_like,
     is_channels_last,
     is_contiguous,
     is_non_overlapping_and_dense,
@@ -29,6 +30,7 @@ from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Scratch, Tensor, canonical, dense, fresh
 
 Run = Callable[..., Any]
+Strides = Callable[[tuple[int, ...], Sequence[Any]], tuple[int, ...]]
 FLOATS = frozenset({float32, float64})
 # The Python numbers that leave an operand of this dtype as it is.
 NUMBERS: dict[dtype, frozenset[type]] = {
@@ -105,10 +107,14 @@ def cast(array: Array, kind: dtype) -> Array:
 
 
 def output_strides(shape: tuple[int, ...], arrays: Sequence[Any]) -> tuple[int, ...]:
-    """The strides, in elements, that TensorIterator gives a pointwise result of these operands."""
+    """The strides, in elements, that TensorIterator gives a pointwise result of these operands.
+
+    A number among them is a 0-d operand: it repeats over the shape, which rules the short cuts out.
+    """
     tensors = [a for a in arrays if isinstance(a, np.ndarray)]
     element = [tuple(s // a.itemsize for s in a.strides) for a in tensors]
-    if all(a.shape == shape for a in tensors):
+    alike = len(tensors) == len(arrays) or not shape
+    if alike and all(a.shape == shape for a in tensors):
         if all(a.flags.c_contiguous for a in tensors):
             return contiguous_strides(shape)
         fast = _fast_strides(shape, element)
@@ -118,6 +124,22 @@ def output_strides(shape: tuple[int, ...], arrays: Sequence[Any]) -> tuple[int, 
     if not spread:
         return contiguous_strides(shape)
     return strides_in_order(shape, iterator_order([shape], spread))
+
+
+def tensor_strides(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
+    """The strides of an op whose numbers are settings of its kernel, not operands (``clamp``, ``pow``)."""
+    return output_strides(shape, [s for s in sources if isinstance(s, np.ndarray)])
+
+
+def like_strides(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
+    """The strides of an op that makes its result with ``empty_like`` of the first operand."""
+    first = sources[0]
+    return dense_strides_like(shape, tuple(s // first.itemsize for s in first.strides))
+
+
+def row_major(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
+    """The strides of an op whose result is contiguous whatever its operands are."""
+    return contiguous_strides(shape)
 
 
 def _fast_strides(shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
@@ -167,6 +189,7 @@ class Pointwise:
         count: how many of the leading arguments are operands; the rest are passed to the function as they are.
         quick: the ufunc that does the same when the rest have their defaults (by default ``function`` itself where
             it is a ufunc whose result has the operands' dtype); it opens the shortest path of a call.
+        strides: the rule for the strides of the result (by default TensorIterator's, where numbers are operands).
     """
 
     def __init__(
@@ -178,7 +201,9 @@ class Pointwise:
         through: bool = False,
         count: int | None = None,
         quick: Callable[..., Any] | None = None,
+        strides: Strides | None = None,
     ) -> None:
+        self.strides = strides or output_strides
         self.function, self.to_float, self.gives, self.through, self.count = function, to_float, gives, through, count
         plain = isinstance(function, np.ufunc) and function.nout == 1
         self.ufunc = quick or (function if plain else None)
@@ -198,12 +223,12 @@ class Pointwise:
         else:
             arrays = [operand_array(o, kind) for o in operands]
         where = one_device(operands)
-        sources = [o._array for o in operands if isinstance(o, Tensor)]
+        sources = [o._array if isinstance(o, Tensor) else o for o in operands if o is not None]
         array = self.compute(arrays, kind, rest, sources)
         gives = self.gives or kind
         return fresh(array, gives, where)
 
-    def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...], sources: list[Array]) -> Array:
+    def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...], sources: list[Any]) -> Array:
         """The result array, in the strides that TensorIterator gives it for operands laid out like ``sources``."""
         gives = self.gives or kind
         small = self.through and kind.itemsize == 2 and kind.is_floating_point
@@ -217,7 +242,7 @@ class Pointwise:
             array = cast(array, gives)
         if array.ndim < 2 and array.flags.c_contiguous and array.base is None:
             return canonical(array)
-        return laid_out(array, output_strides(array.shape, sources))
+        return laid_out(array, self.strides(array.shape, sources))
 
 
 def pointwise(
@@ -228,9 +253,12 @@ def pointwise(
     through: bool = False,
     count: int | None = None,
     quick: Callable[..., Any] | None = None,
+    strides: Strides | None = None,
 ) -> Pointwise:
     """The backend part of an elementwise op; see :class:`Pointwise`."""
-    return Pointwise(function, to_float=to_float, gives=gives, through=through, count=count, quick=quick)
+    return Pointwise(
+        function, to_float=to_float, gives=gives, through=through, count=count, quick=quick, strides=strides
+    )
 
 
 class Kernel:

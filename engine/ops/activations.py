@@ -13,7 +13,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define, node_name
-from stridescope.engine.dispatch.run import into, kernel
+from stridescope.engine.dispatch.run import Strides, into, kernel, like_strides
 from stridescope.engine.dtype import FLOAT
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import concatenated, op_call, where
@@ -39,13 +39,14 @@ def _activation(
     namespace: str = NAMESPACE,
     by_result: Callable[..., Any] | None = None,
     refuse: Mapping[str, tuple[type[Exception], str]] | None = None,
+    strides: Strides | None = None,
 ) -> None:
     """Declare an activation; where its in-place form has another gradient, ``by_result`` is that."""
     name = schema.split("(")[0]
     op = define(
         f"{schema} -> Tensor",
         doc=doc,
-        run=elementwise(function, label or f"{name}_cpu", takes, refuse, count=1),
+        run=elementwise(function, label or f"{name}_cpu", takes, refuse, count=1, strides=strides),
         grads=grad if isinstance(grad, Mapping) else {"self": grad},
         node=node,
         samples=samples or (((3, 4),),),
@@ -182,6 +183,7 @@ _activation(
     lambda a, low, high: np.clip(a, a.dtype.type(low), a.dtype.type(high)),
     lambda grad, self, min_val, max_val: _inside(grad, (self > min_val).logical_and(self < max_val)),
     takes="if",
+    strides=like_strides,
     refuse={
         "b": (RuntimeError, "Bool inputs not supported for hardtanh"),
         "c": (NotImplementedError, "clamp is not supported for complex types"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import Pointwise, pointwise
+from stridescope.engine.dispatch.run import Pointwise, pointwise, tensor_strides
 from stridescope.engine.dtype import BOOL, INTEGER, dtype
 from stridescope.engine.kernels.fused import fused
 from stridescope.engine.tensor import Tensor
@@ -326,7 +326,7 @@ def _plain(tensor: Tensor) -> str:
     return _PLAIN[tensor.dtype.name]
 
 
-_lerp_kernel = elementwise(_lerp, "lerp_kernel_scalar", "fc")
+_lerp_kernel = elementwise(_lerp, "lerp_kernel_scalar", "fc", strides=tensor_strides)
 _lerp_tensor_kernel = elementwise(_lerp, "lerp_kernel_tensor", "fc")
 
 lerp_scalar = define(

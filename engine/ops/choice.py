@@ -26,7 +26,7 @@ def _where(condition: Tensor, self: Any, other: Any) -> Tensor:
     test = resolved(condition)
     shape = broadcast_shapes(test.shape, a.shape, b.shape)
     array = np.asarray(np.where(test if condition.dtype is bool_ else test != 0, a, b))
-    strides = output_strides(shape, [x for x in (test, a, b) if isinstance(x, np.ndarray)])
+    strides = output_strides(shape, (test, a, b))
     return fresh(laid_out(array, strides), kind, one_device((condition, self, other)))
 
 
@@ -140,10 +140,6 @@ def _filled(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     shape = broadcast_shapes(array.shape, mask._array.shape)
     target = np.array(np.broadcast_to(array, shape), order="C")
     np.copyto(target, number, where=mask._array)
-    if shape == array.shape:
-        from stridescope.engine.layout import dense_strides_like
-
-        target = laid_out(target, dense_strides_like(shape, self.strides))
     return fresh(target, self.dtype, one_device((self, mask)))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import Run
+from stridescope.engine.dispatch.run import Run, tensor_strides
 from stridescope.engine.ops.choice import where
 from stridescope.engine.tensor import Tensor
 
@@ -65,9 +65,13 @@ def _clamp(a: Any, low: Any, high: Any) -> Any:
     return a
 
 
-_both = elementwise(lambda a, low, high: _clamp(a, low, high), "clamp", refuse={"c": CLAMP_COMPLEX}, through=False)
-_low = elementwise(lambda a, low: np.maximum(a, low), "clamp_min", refuse={"c": CLAMP_COMPLEX}, through=False)
-_high = elementwise(lambda a, high: np.minimum(a, high), "clamp_max", refuse={"c": CLAMP_COMPLEX}, through=False)
+def _limited(function: Callable[..., Any], label: str) -> Run:
+    return elementwise(function, label, refuse={"c": CLAMP_COMPLEX}, through=False, strides=tensor_strides)
+
+
+_both = _limited(_clamp, "clamp")
+_low = _limited(lambda a, low: np.maximum(a, low), "clamp_min")
+_high = _limited(lambda a, high: np.minimum(a, high), "clamp_max")
 
 
 def _clamp_run(self: Tensor, min: Any, max: Any) -> Tensor:

@@ -9,6 +9,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.promote import result_type
+from stridescope.engine.dispatch.run import row_major, tensor_strides
 from stridescope.engine.dtype import INTEGER, complex128, float64
 from stridescope.engine.ops.arithmetic import conj, real_if
 from stridescope.engine.tensor import Tensor
@@ -32,12 +33,14 @@ def _int_pow(a: Any, b: Any) -> Any:
 
 
 _run = elementwise(_pow, "pow", "ifc")
+_by_number = elementwise(_pow, "pow", "ifc", strides=tensor_strides)
+_of_number = elementwise(_pow, "pow", "ifc", strides=row_major)
 
 
 def _scalar_run(self: Tensor, exponent: Any) -> Tensor:
     if exponent.__class__ is int and exponent < 0 and self.dtype.category == INTEGER:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    return _run(self, exponent)
+    return _by_number(self, exponent)
 
 
 def _scalar_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
@@ -75,7 +78,7 @@ pow_tensor = define(
 pow_base = define(
     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
     doc="Raises a number to the power of each element.",
-    run=_run,
+    run=_of_number,
     node="PowBackward2",
     grads={"exponent": lambda grad, self, exponent, result: _exponent_grad(grad, self, exponent, result)},
     method=False,

@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import like_strides
 from stridescope.engine.dtype import bool_
 from stridescope.engine.tensor import Tensor
 
@@ -183,7 +184,7 @@ def _limits(kind: Any) -> tuple[Any, Any]:
 define(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
     doc="Replaces NaN by 0 and infinities by the largest finite numbers, or by numbers of your own.",
-    run=elementwise(_nan_to_num, "nan_to_num", through=False, count=1),
+    run=elementwise(_nan_to_num, "nan_to_num", through=False, count=1, strides=like_strides),
     grads={"self": lambda grad, self: grad * self.isfinite()},
     samples=[((3, 4),)],
     inplace=True,
