@@ -157,6 +157,30 @@ def scalar_name(d: dtype) -> str:
     return _SCALAR_NAMES[d.name]
 
 
+# The dtypes as C++ spells them in some error texts.
+_CPP_NAMES = {
+    "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int",
+    "int8": "signed char", "uint8": "unsigned char", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def cpp_name(d: dtype) -> str:
+    """The dtype as C++ spells it, such as ``long int`` or ``c10::Half``, as some of PyTorch's error texts do."""
+    return _CPP_NAMES.get(d.name, d.name)
+
+
+_TYPES_OF_OLD = frozenset(["Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte"])
+
+
+def type_name(d: dtype, place: str) -> str:
+    """The type of a tensor as PyTorch's C++ prints it: ``torch.FloatTensor``, but ``CPUBoolType``."""
+    name = scalar_name(d)
+    if name in _TYPES_OF_OLD:
+        return f"torch.{'cuda.' if place == 'cuda' else ''}{name}Tensor"
+    return f"{place.upper()}{name}Type"
+
+
 @functools.cache
 def category_result(dimensioned: dtype | None, zero_dim: dtype | None, number: dtype | None) -> dtype | None:
     """Combine the three classes of operands as ``torch.result_type`` does.
@@ -176,7 +200,16 @@ def _stronger(strong: dtype | None, weak: dtype | None) -> dtype | None:
     if weak.category <= strong.category:
         return strong
     # A float number against integers becomes the default float; a complex number takes the float's precision.
+    if weak.is_complex and strong.category == FLOAT:
+        return complex_of(strong)
     return promote_types(strong, weak) if weak.is_complex else weak
+
+
+def complex_of(kind: dtype) -> dtype:
+    """The complex dtype whose parts have this precision (for bfloat16, which has none, complex64)."""
+    if kind is float16:
+        raise NotImplementedError("torch.complex32 is not in Stridescope yet")
+    return complex128 if kind is float64 else complex64
 
 
 def can_cast(source: dtype, target: dtype) -> bool:

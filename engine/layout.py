@@ -165,6 +165,8 @@ def is_non_overlapping_and_dense(sizes: Sequence[int], strides: Sequence[int]) -
 def _fills_once(sizes: Ints, strides: Ints) -> bool:
     if len(sizes) == 1:
         return sizes[0] < 2 or strides[0] == 1
+    if 0 in sizes:
+        return True
     expected = 1
     for size, stride in sorted(zip(sizes, strides, strict=True), key=lambda pair: (pair[0] < 2, pair[1])):
         if size < 2:
@@ -279,6 +281,8 @@ def expand(layout: Layout, shape: Sequence[int]) -> Layout:
     """Stretch dims of size 1 with stride 0; raises RuntimeError with PyTorch's text when a size does not fit."""
     extra = len(shape) - len(layout.sizes)
     sizes, strides = list(shape), [0] * len(shape)
+    if not layout.sizes and all(n >= 0 for n in sizes):
+        return Layout(tuple(sizes), tuple(strides), layout.offset)
     for dim in range(len(shape) - 1, -1, -1):
         old = layout.sizes[dim - extra] if dim >= extra else 1
         inner = sizes[dim + 1] * strides[dim + 1] if dim + 1 < len(shape) else 1
@@ -328,6 +332,17 @@ def strides_in_order(sizes: Sequence[int], order: Sequence[int]) -> Ints:
     for dim in order:
         strides[dim] = step
         step *= max(sizes[dim], 1)
+    return tuple(strides)
+
+
+def iterator_strides(sizes: Sequence[int], order: Sequence[int]) -> Ints:
+    """The strides that TensorIterator gives a result it walks in this order; after an empty dim they are 0."""
+    if list(order) == list(range(len(sizes) - 1, -1, -1)):
+        return contiguous_strides(sizes)
+    strides, step = [0] * len(sizes), 1
+    for dim in order:
+        strides[dim] = step
+        step *= sizes[dim]
     return tuple(strides)
 
 

@@ -252,6 +252,8 @@ def fresh(array: Array, kind: dtype, on: device = CPU) -> Tensor:
     taken for it; that may raise OutOfMemoryError.
     """
     tensor = _new(Tensor)
+    if not array.size and not any(array.strides):  # NumPy gives new empty arrays strides of 0
+        array = canonical(array)
     tensor._array, tensor.dtype, tensor._requires_grad = array, kind, False
     tensor._storage = tensor._version_counter = tensor._node = None
     if on is not CPU:

@@ -74,7 +74,7 @@ def {name}({signature}):
     return out
 """
 _FITS = "r.strides == a.strides and r.dtype is a.dtype"
-_FITS_OTHER = "r.flags.c_contiguous and a.flags.c_contiguous and r.dtype is gives.np and 1 not in a.shape"
+_FITS_OTHER = "r.flags.c_contiguous and a.flags.c_contiguous and r.dtype is gives.np and 1 not in a.shape and r.size"
 _BINARY = """
 def {name}({signature}):
     kind = self.dtype
@@ -197,7 +197,7 @@ def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[st
     symbol = "op_" + re.sub(r"\W", "_", op.qualified)
     passed = "".join(f"{f'{a.name}=' if a.name in named else ''}{_safe(a.name)}, " for a in schema.arguments)
     defaults = {f"d_{a.name}": a.default for a in schema.arguments if a.default is not REQUIRED}
-    rest = "".join(f" and {_safe(a.name)} == {a.default}" for a in schema.arguments[2:])
+    rest = "".join(f" and {_safe(a.name)} is d_{a.name}" for a in schema.arguments[2:])
     other_kind = getattr(op.run, "gives", None) is not None
     source = template.format(
         name=symbol,

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from stridescope.engine.dispatch.run import Pointwise, Strides
 from stridescope.engine.dtype import dtype, scalar_name
+from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.storage import Array
 
 LETTERS = "bifc"  # bool, integer, floating point, complex: the categories of a dtype
@@ -46,6 +49,7 @@ class Choosy(Pointwise):
             error, text = self.refuse[letter]
             raise error(text)
         if letter not in self.takes:
+            broadcast_shapes(*(np.shape(a) for a in arrays))  # that these do not match is said first
             raise not_implemented(self.label, kind)
         return super().compute(arrays, kind, rest, sources)
 

@@ -10,10 +10,10 @@ import numpy as np
 from stridescope.engine.autograd.history import check_inference
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.op import Op
+from stridescope.engine.dispatch.out_dtypes import OF_OUT, refusal
 from stridescope.engine.dispatch.overlap import PARTIAL, refuse_overlap
 from stridescope.engine.dispatch.return_types import return_type
-from stridescope.engine.dispatch.run import flattened, store
-from stridescope.engine.dtype import can_cast, scalar_name
+from stridescope.engine.dispatch.run import Pointwise, flattened, is_of_kernel, store
 from stridescope.engine.layout import contiguous_strides, dense_strides_like
 from stridescope.engine.tensor import Scratch, Tensor, bump_version, moved
 from stridescope.engine.warn import internal, warn
@@ -24,8 +24,8 @@ RESIZED = (
     "have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
     "t.resize_(0)."
 )
-# Ops that insist on the result's own dtype, and ops that may not write over what they read.
-SAME_DTYPE = frozenset(("amax", "amin"))
+# Ops whose writing PyTorch does not count once, and ops that may not write over what they read.
+BUMPS = {"kron": 0, "empty": 0, "nanmean": 2}
 APART = frozenset(
     (
         "kthvalue", "topk", "gather", "scatter", "take", "masked_select", "index_select", "index_copy", "scatter_add",
@@ -45,17 +45,10 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
     enabled, grad_mode.enabled = grad_mode.enabled, False
     try:
         with Scratch():
-            result = op.call(*values)
+            result = _computed(op, _in_dtype_of_out(op, values, targets[0]), targets)
         results: Sequence[Any] = result if isinstance(result, (tuple, list)) else (result,)
         for target, one in zip(targets, results, strict=False):
-            if op.name == "multinomial" and target.dtype is not one.dtype:
-                raise RuntimeError(f"multinomial expects Long tensor out, got: {scalar_name(target.dtype)}")
-            if op.name in SAME_DTYPE and one.dtype is not target.dtype:
-                raise RuntimeError(
-                    "Expected the dtype for input and out to match, but got "
-                    f"{scalar_name(one.dtype)} for input's dtype and {scalar_name(target.dtype)} for out's dtype."
-                )
-            written(target, one)
+            written(target, one, op.name)
     finally:
         grad_mode.enabled = enabled
     if op.schema.returns == ("Tensor[]",):
@@ -64,6 +57,26 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
         kind: Any = type(result)
         return return_type(f"{kind.__name__}_out", kind.__match_args__)(targets)
     return targets if isinstance(result, (tuple, list)) else out
+
+
+def _in_dtype_of_out(op: Op, values: list[Any], target: Tensor) -> list[Any]:
+    """The arguments of a reduction that computes in the dtype of ``out`` where none is asked for."""
+    names = [argument.name for argument in op.schema.arguments]
+    if op.name not in OF_OUT or "dtype" not in names or values[names.index("dtype")] is not None:
+        return values
+    return [target.dtype if name == "dtype" else value for name, value in zip(names, values, strict=True)]
+
+
+def _computed(op: Op, values: list[Any], targets: tuple[Tensor, ...]) -> Any:
+    """The result; that its dtype does not fit ``out`` is said before anything that the kernel refuses."""
+    try:
+        return op.call(*values)
+    except (NotImplementedError, RuntimeError) as error:
+        given = next((v for v in flattened(values) if isinstance(v, Tensor)), None)
+        if given is None or not is_of_kernel(error):
+            raise
+        kind = op.run.outcome(values)[1] if isinstance(op.run, Pointwise) else given.dtype
+        raise refusal(op.name, kind, targets[0].dtype) or error from None
 
 
 def _refuse_gradients(op: Op, values: list[Any], targets: Sequence[Tensor]) -> None:
@@ -85,19 +98,21 @@ def _refuse_sharing(target: Tensor, values: list[Any]) -> None:
             raise RuntimeError(PARTIAL)
 
 
-def written(target: Tensor, result: Tensor) -> Tensor:
-    """Write a result into ``target``, which takes its shape; raises RuntimeError when the dtype does not fit."""
-    if not can_cast(result.dtype, target.dtype):
-        raise RuntimeError(
-            f"result type {scalar_name(result.dtype)} can't be cast to the desired output type "
-            f"{scalar_name(target.dtype)}"
-        )
+def written(target: Tensor, result: Tensor, name: str = "") -> Tensor:
+    """Write a result of the op ``name`` into ``target``, which takes its shape.
+
+    Raises RuntimeError (``cat`` and its like TypeError) when the dtype does not fit.
+    """
+    refused = refusal(name, result.dtype, target.dtype)
+    if refused is not None:
+        raise refused
     if target._array.shape != result._array.shape:
         resized(target, result)
-    store(target, result)
+    store(target, result, checked=True)
     if target._inference:
         check_inference(target)
-    bump_version(target)
+    for _ in range(BUMPS.get(name, 1)):
+        bump_version(target)
     return target
 
 

@@ -83,6 +83,9 @@ SEVERAL = frozenset(
 )
 
 
+WRITING = frozenset(qualified.partition(".")[0] for qualified in ONE | SEVERAL)
+
+
 def shown_out(qualified: str) -> str:
     """What the error text lists at the end of an overload: nothing for one without ``out=``."""
     return "Tensor out = None" if qualified in ONE else "tuple of Tensors out = None" if qualified in SEVERAL else ""

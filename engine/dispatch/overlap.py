@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from stridescope.engine.layout import is_non_overlapping_and_dense
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, strided
@@ -19,7 +21,11 @@ PARTIAL = (
 def is_expanded(target: Tensor) -> bool:
     """Whether a dim of stride 0 makes several elements of ``target`` one memory location."""
     array = target._array
-    return 0 in array.strides and any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides, strict=True))
+    return (
+        0 in array.strides
+        and array.size != 0
+        and any(s == 0 and n > 1 for n, s in zip(array.shape, array.strides, strict=True))
+    )
 
 
 # What warn_of_expanded says of masked_fill_, which index_put_ comes to for one value under masks.
@@ -62,6 +68,13 @@ def refuse_partial_overlap(target: Tensor, source: Tensor) -> None:
     begin, end = other.offset * item, other.offset * item + source._array.nbytes
     same = first == begin and last == end and strides == other.strides
     if not same and first < end and begin < last:
+        raise RuntimeError(PARTIAL)
+
+
+def refuse_shared(target: Tensor, source: Tensor) -> None:
+    """Raise RuntimeError when ``source`` reads any of the elements that ``target`` writes, even just the same ones."""
+    shared = target is source or (target._storage is not None and source._storage is target._storage)
+    if shared and target._array.size and np.may_share_memory(target._array, source._array):
         raise RuntimeError(PARTIAL)
 
 

@@ -24,7 +24,7 @@ from stridescope.engine.layout import (
     is_contiguous,
     is_non_overlapping_and_dense,
     iterator_order,
-    strides_in_order,
+    iterator_strides,
 )
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Scratch, Tensor, canonical, dense, fresh
@@ -123,7 +123,7 @@ def output_strides(shape: tuple[int, ...], arrays: Sequence[Any]) -> tuple[int, 
     spread = [_spread(a.shape, strides, shape) for a, strides in zip(tensors, element, strict=True)]
     if not spread:
         return contiguous_strides(shape)
-    return strides_in_order(shape, iterator_order([shape], spread))
+    return iterator_strides(shape, iterator_order([shape], spread))
 
 
 def tensor_strides(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
@@ -228,6 +228,12 @@ class Pointwise:
         gives = self.gives or kind
         return fresh(array, gives, where)
 
+    def outcome(self, args: Sequence[Any]) -> tuple[tuple[int, ...], dtype]:
+        """The shape and dtype of a result, before any kernel runs; raises RuntimeError when shapes do not match."""
+        operands = args[: self.operands(len(args))]
+        kind = self.gives or common(operands, self.to_float)
+        return broadcast_shapes(*(o._array.shape for o in operands if isinstance(o, Tensor))), kind
+
     def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...], sources: list[Any]) -> Array:
         """The result array, in the strides that TensorIterator gives it for operands laid out like ``sources``."""
         gives = self.gives or kind
@@ -240,7 +246,7 @@ class Pointwise:
             raise
         if array.dtype != gives.np:
             array = cast(array, gives)
-        if array.ndim < 2 and array.flags.c_contiguous and array.base is None:
+        if array.ndim < 2 and array.flags.c_contiguous and array.base is None and self.strides is not like_strides:
             return canonical(array)
         return laid_out(array, self.strides(array.shape, sources))
 
@@ -338,18 +344,28 @@ class Into:
 
     def __call__(self, target: Tensor, *args: Any) -> Tensor:
         """Compute, and write into ``target``."""
-        if self.ufunc is not None and target._plain and target.dtype in self.quick and args[1:] in ((), (1,)):
+        if self.ufunc is not None and target._plain and target.dtype in self.quick and _unscaled(args):
             other = self._like(target, args[0])
             if other is not None:
                 self.ufunc(target._array, other, out=target._array)
                 return target
         refuse_overlap(target, args)
         if target.device is CPU:
-            store(target, self.run(target, *args))
+            store(target, self._result(target, *args))
         else:
             with Scratch():
-                store(target, self.run(target, *args))
+                store(target, self._result(target, *args))
         return target
+
+    def _result(self, *args: Any) -> Tensor:
+        """The result to write; that it does not fit the target is said before anything that the kernel refuses."""
+        try:
+            result: Tensor = self.run(*args)
+        except (NotImplementedError, RuntimeError) as error:
+            if isinstance(self.run, Pointwise) and is_of_kernel(error):
+                check_fit(args[0], *self.run.outcome(args))
+            raise
+        return result
 
     def _like(self, target: Tensor, other: Any) -> Any:
         """The other operand for NumPy when it is of the target's kind and layout, else None."""
@@ -361,23 +377,38 @@ class Into:
         return other if other.__class__ in NUMBERS[target.dtype] and 0 not in target._array.strides else None
 
 
+def _unscaled(args: tuple[Any, ...]) -> bool:
+    """Whether nothing follows the other operand, or an ``alpha`` of 1 (which True and 1.0 are not)."""
+    return len(args) == 1 or (len(args) == 2 and args[1] == 1 and args[1].__class__ is int)
+
+
 def into(run: Run) -> Run:
     """The in-place form of a backend part; see :class:`Into`."""
     return Into(run)
 
 
-def store(target: Tensor, result: Tensor) -> None:
-    """Copy ``result``'s values over ``target``'s."""
-    if result._array.shape != target._array.shape:
+def is_of_kernel(error: Exception) -> bool:
+    """Whether a kernel raised this, which PyTorch starts only when shapes and dtypes of the result are settled."""
+    text = str(error)
+    return text == "ZeroDivisionError" or "\" not implemented for '" in text
+
+
+def check_fit(target: Tensor, shape: tuple[int, ...], kind: dtype) -> None:
+    """Raise RuntimeError when a result of this shape and dtype cannot be written into ``target``."""
+    if shape != target._array.shape:
         raise RuntimeError(
-            f"output with shape {list(target._array.shape)} doesn't match the broadcast shape "
-            f"{list(result._array.shape)}"
+            f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(shape)}"
         )
-    if not can_cast(result.dtype, target.dtype):
+    if not can_cast(kind, target.dtype):
         raise RuntimeError(
-            f"result type {scalar_name(result.dtype)} can't be cast to the desired output type "
-            f"{scalar_name(target.dtype)}"
+            f"result type {scalar_name(kind)} can't be cast to the desired output type {scalar_name(target.dtype)}"
         )
+
+
+def store(target: Tensor, result: Tensor, checked: bool = False) -> None:
+    """Copy ``result``'s values over ``target``'s, which must fit unless that has been ``checked``."""
+    if not checked:
+        check_fit(target, result._array.shape, result.dtype)
     array = result._array
     if target._conj or target._neg:
         array = np.conj(array) if target._conj else array

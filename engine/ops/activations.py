@@ -13,10 +13,11 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define, node_name
-from stridescope.engine.dispatch.run import Strides, into, kernel, like_strides
-from stridescope.engine.dtype import FLOAT
+from stridescope.engine.dispatch.run import Strides, into, kernel, like_strides, row_major
+from stridescope.engine.dtype import FLOAT, FROM_NUMPY, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import concatenated, op_call, where
+from stridescope.engine.ops.number_range import largest
 from stridescope.engine.tensor import Tensor
 
 NAMESPACE = "torch._C._nn"
@@ -223,7 +224,10 @@ _activation(
 def _shrink(a: Any, lambd: Any) -> Any:
     limit = a.dtype.type(lambd)
     if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+        kind = FROM_NUMPY[a.dtype]
+        raise RuntimeError(
+            f"lambda must be in range [0, {largest(kind):g}] for input dtype {scalar_name(kind)}, but found {lambd:g}"
+        )
     return np.where(a > limit, a - limit, np.where(a < -limit, a + limit, a * 0))
 
 
@@ -232,6 +236,7 @@ _activation(
     "Each element moved towards zero, and zero near it.",
     _shrink,
     lambda grad, self, lambd: _inside(grad, (self < -lambd).logical_or(self > lambd)),
+    label="softshrink_check",
     inplace=False,
 )
 _activation(
@@ -242,8 +247,10 @@ _activation(
     namespace="torch",
     inplace=False,
 )
-_log_sigmoid_kernel = elementwise(lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))), "log_sigmoid_cpu", FLOATS)
-_decay_kernel = elementwise(lambda a: np.exp(-np.abs(a)), "log_sigmoid_cpu", FLOATS)
+_log_sigmoid_kernel = elementwise(
+    lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))), "log_sigmoid_cpu", FLOATS, strides=row_major
+)
+_decay_kernel = elementwise(lambda a: np.exp(-np.abs(a)), "log_sigmoid_cpu", FLOATS, strides=row_major)
 _log_sigmoid_forward = define(
     "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
     doc="The logarithm of the sigmoid, and the exponential that its gradient takes.",
@@ -269,11 +276,11 @@ def _glu(self: Tensor, dim: int) -> Tensor:
     if not self.dim():
         raise RuntimeError("glu does not support 0-dimensional tensors")
     dim = wrap_dim(dim, self.dim())
-    if self.dtype.category != FLOAT:
-        raise not_implemented("glu_cpu", self.dtype)
     size = self._array.shape[dim]
     if size % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {size}")
+    if self.dtype.category != FLOAT:
+        raise not_implemented("glu_cpu", self.dtype)
 
     def halves(a: Any) -> Any:
         first, second = np.split(a, 2, axis=dim)
@@ -311,8 +318,8 @@ def _prelu_weight(weight: Tensor, self: Tensor) -> Tensor:
 
 def _prelu(self: Tensor, weight: Tensor) -> Tensor:
     if self.dtype is not weight.dtype:
-        raise RuntimeError("prelu: Type promoting not supported. Got {} and {}".format(
-            *(str(t.dtype).removeprefix("torch.").capitalize() for t in (self, weight))))  # fmt: skip
+        kinds = f"{scalar_name(self.dtype)} and {scalar_name(weight.dtype)}"
+        raise RuntimeError(f"prelu: Type promoting not supported. Got {kinds}")
     if weight.numel() != 1:
         if not self.dim():
             raise RuntimeError("Not allow zero-dim input tensor.")

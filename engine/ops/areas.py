@@ -11,6 +11,7 @@ from stridescope.engine.layout import wrap_dim, wrap_dims
 from stridescope.engine.ops.arithmetic import mul_scalar
 from stridescope.engine.ops.division import div_scalar
 from stridescope.engine.ops.lookup import concatenated
+from stridescope.engine.ops.views_select import slice_
 from stridescope.engine.tensor import Tensor
 
 
@@ -62,8 +63,9 @@ define(
 
 
 def _halves(y: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    size = y.shape[dim]
-    return y.narrow(dim, 1, size - 1), y.narrow(dim, 0, size - 1)
+    if not y._array.ndim:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    return slice_.call(y, dim, 1, None, 1), slice_.call(y, dim, 0, -1, 1)
 
 
 def _widths(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
@@ -79,7 +81,7 @@ def _widths(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
 
 
 def _trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
-    dim = wrap_dim(dim, y._array.ndim)
+    dim = wrap_dim(wrap_dim(dim, y._array.ndim), y._array.ndim, scalar=False)
     if not y.shape[dim]:
         return _empty_area(y, dim)
     if BOOL in (y.dtype.category, x.dtype.category):
@@ -90,7 +92,7 @@ def _trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
 
 
 def _trapezoid_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
-    dim = wrap_dim(dim, y._array.ndim)
+    dim = wrap_dim(dim, y._array.ndim, scalar=False)
     if not y.shape[dim]:
         return _empty_area(y, dim)
     if y.dtype.category == BOOL:
@@ -104,7 +106,7 @@ def _empty_area(y: Tensor, dim: int) -> Tensor:
 
 
 def _cumulative_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
-    dim = wrap_dim(dim, y._array.ndim)
+    dim = wrap_dim(wrap_dim(dim, y._array.ndim), y._array.ndim, scalar=False)
     if BOOL in (y.dtype.category, x.dtype.category):
         raise RuntimeError("cumulative_trapezoid: received a bool input for `x` or `y`, but bool is not supported")
     widths = _widths(y, x, dim, "cumulative_trapezoid")
@@ -113,7 +115,8 @@ def _cumulative_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
 
 
 def _cumulative_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
-    dim = wrap_dim(dim, y._array.ndim)
+    if y._array.ndim:
+        dim = wrap_dim(dim, y._array.ndim)
     if y.dtype.category == BOOL:
         raise RuntimeError("cumulative_trapezoid: received a bool input for `y`, but bool is not supported")
     later, earlier = _halves(y, dim)

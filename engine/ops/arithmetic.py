@@ -10,8 +10,9 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import Pointwise, pointwise, tensor_strides
-from stridescope.engine.dtype import BOOL, INTEGER, dtype
+from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, cpp_name, dtype
 from stridescope.engine.kernels.fused import fused
+from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.tensor import Tensor
 
 BOOL_SUB = (
@@ -47,7 +48,7 @@ def _times(array: Any, alpha: Any) -> Any:
     kind = np.asarray(array).dtype
     if alpha == 1 and kind.kind != "c":  # a complex 1 does change infinities
         return array
-    return np.multiply(array, kind.type(alpha))
+    return np.multiply(array, number_of(alpha, FROM_NUMPY[kind]))
 
 
 def _is_fused(array: Any) -> bool:
@@ -60,7 +61,7 @@ def _plus_product(a: Any, b: Any, alpha: Any) -> Any:
     kind = np.asarray(b).dtype
     if alpha == 1 or not _is_fused(b) or np.asarray(a).dtype != kind:
         return np.add(a, _times(b, alpha))
-    return fused(b, kind.type(alpha), a, kind)
+    return fused(b, number_of(alpha, FROM_NUMPY[kind]), a, kind)
 
 
 def _add(a: Any, b: Any, alpha: Any) -> Any:
@@ -81,7 +82,7 @@ def check_alpha(array: Any, alpha: Any) -> None:
     kind = np.asarray(array).dtype.kind
     if isinstance(alpha, bool) and kind != "b":
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and kind in "iub":
+    if isinstance(alpha, (float, complex)) and kind in "iub":
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, complex) and kind != "c" and str(kind) != "V":
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
@@ -303,7 +304,7 @@ def _lerp(a: Any, b: Any, weight: Any) -> Any:
 
 def _lerp_scalar(self: Tensor, end: Tensor, weight: Any) -> Tensor:
     if self.dtype is not end.dtype:
-        raise RuntimeError(f"expected dtype {_plain(self)} for `end` but got dtype {_plain(end)}")
+        raise RuntimeError(f"expected dtype {cpp_name(self.dtype)} for `end` but got dtype {cpp_name(end.dtype)}")
     if self.dtype.category <= INTEGER:
         raise not_implemented("lerp_kernel_scalar", self.dtype)
     return _lerp_kernel(self, end, weight)
@@ -312,35 +313,14 @@ def _lerp_scalar(self: Tensor, end: Tensor, weight: Any) -> Tensor:
 def _lerp_tensor(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     for name, other in (("end", end), ("weight", weight)):
         if self.dtype is not other.dtype and (other._array.ndim or name == "end"):
-            raise RuntimeError(f"expected dtype {_plain(self)} for `{name}` but got dtype {_plain(other)}")
+            raise RuntimeError(
+                f"expected dtype {cpp_name(self.dtype)} for `{name}` but got dtype {cpp_name(other.dtype)}"
+            )
     return _lerp_tensor_kernel(self, end, weight)
-
-
-_PLAIN = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
-          "bfloat16": "c10::BFloat16", "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
-          "bool": "bool", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
-
-
-def _plain(tensor: Tensor) -> str:
-    """The dtype as C++ spells it."""
-    return _PLAIN[tensor.dtype.name]
 
 
 _lerp_kernel = elementwise(_lerp, "lerp_kernel_scalar", "fc", strides=tensor_strides)
 _lerp_tensor_kernel = elementwise(_lerp, "lerp_kernel_tensor", "fc")
-
-lerp_scalar = define(
-    "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
-    doc="Goes from self towards end by a share of the way.",
-    run=_lerp_scalar,
-    node="LerpBackward0",
-    grads={
-        "self": lambda grad, weight: grad * (1 - conj(weight)),
-        "end": lambda grad, weight: grad * conj(weight),
-    },
-    samples=[((3, 4), (4,), 0.3)],
-    inplace=True,
-)
 
 lerp = define(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
@@ -353,5 +333,18 @@ lerp = define(
         "weight": lambda grad, self, end: grad * conj(end - self),
     },
     samples=[((3, 4), (4,), (3, 4))],
+    inplace=True,
+)
+
+lerp_scalar = define(
+    "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+    doc="Goes from self towards end by a share of the way.",
+    run=_lerp_scalar,
+    node="LerpBackward0",
+    grads={
+        "self": lambda grad, weight: grad * (1 - conj(weight)),
+        "end": lambda grad, weight: grad * conj(weight),
+    },
+    samples=[((3, 4), (4,), 0.3)],
     inplace=True,
 )

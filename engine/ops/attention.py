@@ -10,10 +10,9 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out, resolved
-from stridescope.engine.dtype import FLOAT, bool_, dtype, float32, float64
+from stridescope.engine.dtype import FLOAT, bool_, cpp_name, dtype, float32, float64
 from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.ops.lookup import op_call
-from stridescope.engine.ops.matmul import c_name
 from stridescope.engine.ops.softmax import softmax_of
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
@@ -211,7 +210,7 @@ def _by_products(
 def _validate(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     tensors = (query, key, value)
     if len({t.dtype for t in tensors}) > 1:
-        q, k, v = (c_name(t) for t in tensors)
+        q, k, v = (cpp_name(t.dtype) for t in tensors)
         raise RuntimeError(
             f"Expected query, key, and value to have the same dtype, but got query.dtype: {q} key.dtype: {k} and "
             f"value.dtype: {v} instead."
@@ -226,7 +225,7 @@ def _validate(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) ->
     if mask is not None and mask.dtype not in (bool_, float32, query.dtype):
         raise RuntimeError(
             "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
-            f"{c_name(mask)} and  query.dtype: {c_name(query)} instead."
+            f"{cpp_name(mask.dtype)} and  query.dtype: {cpp_name(query.dtype)} instead."
         )
 
 

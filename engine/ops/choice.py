@@ -10,8 +10,9 @@ from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.overlap import MASKED_FILL, warn_of_expanded, writable
 from stridescope.engine.dispatch.promote import common, result_type
 from stridescope.engine.dispatch.run import laid_out, one_device, operand_array, output_strides, resolved
-from stridescope.engine.dtype import bool_, can_cast, default_float, dtype, scalar_name, uint8
+from stridescope.engine.dtype import bool_, can_cast, cpp_name, default_float, dtype, scalar_name, uint8
 from stridescope.engine.layout import broadcast_shapes
+from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.tensor import Tensor, fresh
 
 
@@ -22,7 +23,7 @@ def _where(condition: Tensor, self: Any, other: Any) -> Tensor:
             f"{scalar_name(condition.dtype)}"
         )
     kind = common((self, other)) if isinstance(self, Tensor) or isinstance(other, Tensor) else _of_numbers(self, other)
-    a, b = operand_array(self, kind), operand_array(other, kind)
+    a, b = (operand_array(o, kind) if isinstance(o, Tensor) else number_of(o, kind) for o in (self, other))
     test = resolved(condition)
     shape = broadcast_shapes(test.shape, a.shape, b.shape)
     array = np.asarray(np.where(test if condition.dtype is bool_ else test != 0, a, b))
@@ -87,14 +88,7 @@ define(
 
 def _check_mask(mask: Tensor) -> None:
     if mask.dtype is not bool_:
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {_lower(mask)}")
-
-
-def _lower(tensor: Tensor) -> str:
-    words = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int", "uint8": "unsigned char",
-             "int16": "short int", "int8": "signed char", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-             "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}  # fmt: skip
-    return words.get(tensor.dtype.name, tensor.dtype.name)
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_name(mask.dtype)}")
 
 
 def _number(value: Any, kind: dtype) -> Any:
@@ -110,14 +104,7 @@ def _number(value: Any, kind: dtype) -> Any:
                 f"result type {scalar_name(value.dtype)} can't be cast to the desired output type {scalar_name(kind)}"
             )
         return resolved(value).astype(kind.np)[()]
-    with np.errstate(all="ignore"):
-        if isinstance(value, complex) and not kind.is_complex:
-            raise RuntimeError(f"value cannot be converted to type {_lower_kind(kind)} without overflow")
-        return np.asarray(value).astype(kind.np)[()]
-
-
-def _lower_kind(kind: dtype) -> str:
-    return {"float32": "float", "float64": "double", "int64": "int64_t"}.get(kind.name, kind.name)
+    return number_of(value, kind)
 
 
 def _fill_into(self: Tensor, mask: Tensor, value: Any) -> Tensor:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from stridescope.engine.dtype import cpp_name
 from stridescope.engine.kernels.convolution import Geometry
-from stridescope.engine.ops.matmul import c_name
 from stridescope.engine.tensor import Tensor
 
 Ints = Sequence[int]
@@ -40,7 +40,7 @@ def check_kinds(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
     for name, other in (("weight", weight), ("bias", bias)):
         if other is not None and (other.dtype is not input.dtype or other.device != input.device):
             same = other.device == input.device
-            named = [c_name(t) if same else t.type() for t in (input, other)]
+            named = [cpp_name(t.dtype) if same else t.type() for t in (input, other)]
             raise RuntimeError(f"Input type ({named[0]}) and {name} type ({named[1]}) should be the same")
 
 

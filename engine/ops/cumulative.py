@@ -9,20 +9,19 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import cast, into, laid_out, resolved
+from stridescope.engine.dispatch.run import cast, into, resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, dtype, int64
-from stridescope.engine.layout import dense_strides_like, wrap_dim
+from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.extremes import comparable
 from stridescope.engine.ops.reduce import widened
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.tensor import Tensor, dense, fresh
 
 
-def _like(array: Array, kind: dtype, self: Tensor) -> Tensor:
-    """A result in the strides of ``empty_like(self)``."""
+def _row_major(array: Array, kind: dtype, self: Tensor) -> Tensor:
     array = cast(array, kind) if array.dtype != kind.np else array
-    return fresh(laid_out(array, dense_strides_like(array.shape, self.strides)), kind, self.device)
+    return fresh(dense(array), kind, self.device)
 
 
 def _running(accumulate: Callable[..., Any]) -> Callable[..., Tensor]:
@@ -31,8 +30,8 @@ def _running(accumulate: Callable[..., Any]) -> Callable[..., Tensor]:
         array = cast(resolved(self), kind)
         dim = wrap_dim(dim, array.ndim)
         if not array.ndim:
-            return _like(array.copy(), kind, self)
-        return _like(accumulate(_doubled(array), axis=dim), kind, self)
+            return _row_major(array.copy(), kind, self)
+        return _row_major(accumulate(_doubled(array), axis=dim), kind, self)
 
     return run
 
@@ -106,10 +105,10 @@ def _cum_extreme(name: str, reach: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         array = resolved(self)
         dim = wrap_dim(dim, array.ndim)
-        if self.dtype.is_complex:
+        if self.dtype.is_complex and array.size:
             raise not_implemented(f"{name}_cpu", self.dtype)
         if not array.ndim:
-            return _like(array.copy(), self.dtype, self), _like(np.zeros((), np.int64), int64, self)
+            return _row_major(array.copy(), self.dtype, self), _row_major(np.zeros((), np.int64), int64, self)
         plain = comparable(array)
         if plain.dtype == np.bool_:
             plain = plain.astype(np.uint8)
@@ -118,7 +117,7 @@ def _cum_extreme(name: str, reach: Callable[..., Any]) -> Callable[..., Any]:
         # the latest element that reaches the best so far; once NaN has come, each NaN is as good
         reached = (plain == best) | (np.isnan(plain) if plain.dtype.kind == "f" else False)
         where = np.maximum.accumulate(np.where(reached, positions, 0), axis=dim)
-        return _like(np.take_along_axis(array, where, dim), self.dtype, self), _like(where, int64, self)
+        return _row_major(np.take_along_axis(array, where, dim), self.dtype, self), _row_major(where, int64, self)
 
     return run
 
@@ -145,8 +144,8 @@ def _logcumsumexp(self: Tensor, dim: int) -> Tensor:
     if self.dtype.category < FLOAT:
         raise not_implemented("logcumsumexp_out_cpu", self.dtype)
     if not array.ndim:
-        return _like(array.copy(), self.dtype, self)
-    return _like(_log_sums(widened(array, self.dtype), dim), self.dtype, self)
+        return _row_major(array.copy(), self.dtype, self)
+    return _row_major(_log_sums(widened(array, self.dtype), dim), self.dtype, self)
 
 
 def _log_sums(array: Array, dim: int) -> Array:

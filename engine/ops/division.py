@@ -13,8 +13,8 @@ from stridescope.engine.ops.arithmetic import conj, real_if
 from stridescope.engine.tensor import Tensor
 
 
-def _no_zero(b: Any) -> None:
-    if np.any(np.equal(b, 0)):
+def _no_zero(a: Any, b: Any) -> None:
+    if np.size(a) and np.any(np.equal(b, 0)):
         raise RuntimeError("ZeroDivisionError")
 
 
@@ -24,14 +24,14 @@ def _whole(a: Any) -> bool:
 
 def _floor(a: Any, b: Any) -> Any:
     if _whole(a):
-        _no_zero(b)
+        _no_zero(a, b)
     return np.floor_divide(a, b)
 
 
 def _trunc(a: Any, b: Any) -> Any:
     if not _whole(a):
         return np.trunc(np.true_divide(a, b))
-    _no_zero(b)
+    _no_zero(a, b)
     quotient = np.floor_divide(a, b)
     inexact = np.multiply(quotient, b) != a
     return quotient + (inexact & (np.less(a, 0) != np.less(b, 0)))
@@ -39,7 +39,7 @@ def _trunc(a: Any, b: Any) -> Any:
 
 def _remainder(a: Any, b: Any) -> Any:
     if _whole(a):
-        _no_zero(b)
+        _no_zero(a, b)
     return np.remainder(a, b) if _whole(a) else _float_remainder(a, b)
 
 
@@ -50,7 +50,7 @@ def _float_remainder(a: Any, b: Any) -> Any:
 
 def _fmod(a: Any, b: Any) -> Any:
     if _whole(a):
-        _no_zero(b)
+        _no_zero(a, b)
     return np.fmod(a, b)
 
 

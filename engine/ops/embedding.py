@@ -9,7 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, int32, int64, scalar_name
+from stridescope.engine.dtype import FLOAT, int32, int64, scalar_name, type_name
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
 
@@ -18,7 +18,7 @@ def _check_indices(indices: Tensor, name: str) -> None:
     if indices.dtype not in (int64, int32):
         raise RuntimeError(
             f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but got "
-            f"{indices.type()} instead (while checking arguments for embedding)"
+            f"{type_name(indices.dtype, indices.device.type)} instead (while checking arguments for embedding)"
         )
 
 
@@ -134,8 +134,8 @@ def _check_bags(weight: Tensor, indices: Tensor, offsets: Tensor, mode: int, per
     if weight.dtype.category != FLOAT:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
-            "Float, "
-            f"Double; but got {weight.type()} instead (while checking arguments for embedding_bag)"
+            f"Float, Double; but got {type_name(weight.dtype, weight.device.type)} instead (while checking arguments "
+            "for embedding_bag)"
         )
     if per_sample is not None and mode != SUM:
         raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")

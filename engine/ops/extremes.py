@@ -91,7 +91,7 @@ def _amax(name: str, label: str, reduce: Callable[..., Any]) -> Callable[..., Te
         if not array.size:
             _check_empty(name, array, dim)
         over = axes(dim, array.ndim)
-        if self.dtype.is_complex:
+        if self.dtype.is_complex and array.size:
             raise not_implemented(label, self.dtype)
         return wrapped(reduce(array, over, keepdims=keepdim) if array.ndim else array.copy(), self.dtype, self)
 
@@ -104,8 +104,8 @@ def _check_empty(name: str, array: Array, dim: Sequence[int]) -> None:
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
             "the 'dim' argument."
         )
-    for one in axes(dim, array.ndim):
-        if not array.shape[one]:
+    for one in dim:
+        if not array.shape[wrap_dim(one, array.ndim)]:
             raise IndexError(f"{name}(): Expected reduction dim {one} to have non-zero size.")
 
 

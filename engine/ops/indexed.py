@@ -10,12 +10,14 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import warn_of_expanded, writable
-from stridescope.engine.dispatch.run import cast, laid_out, resolved
+from stridescope.engine.dispatch.run import into, laid_out, resolved
 from stridescope.engine.dtype import INTEGER, bool_, int32, int64, scalar_name
 from stridescope.engine.layout import broadcast_shapes, dense_strides_like, wrap_dim
 from stridescope.engine.ops.arithmetic import scaled
+from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.ops.scatter import at_least_1d, reduce_into, scatter_reduce_grads
+from stridescope.engine.ops.views import expand_
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
 from stridescope.engine.warn import internal, warn_once
@@ -197,9 +199,10 @@ def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any) 
         raise IndexError("Index has to be a vector/scalar")
     if isinstance(value, complex) and not self.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    number = number_of(value, self.dtype)
     rows = _rows(array, dim)
     where = _check_entries(index._array.reshape(-1), dim, rows.shape[0], IndexError)
-    rows[where] = cast(np.asarray(value), self.dtype)
+    rows[where] = number
 
 
 def _index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
@@ -270,7 +273,16 @@ define(
         "self": lambda grad, mask: grad.masked_fill(mask, 0),
         "source": lambda grad, mask, source_sym_sizes: _masked_source_grad(grad, mask, source_sym_sizes),
     },
-    inplace=True,
+)
+define(
+    "masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)",
+    doc="Writes source's elements, one after the other, where the mask holds, in place.",
+    run=into(lambda self, mask, source: _masked_scatter(self, expand_.call(mask, self.shape), source)),
+    node="MaskedScatterBackward0",
+    grads={
+        "self": lambda grad, mask: grad.masked_fill(mask, 0),
+        "source": lambda grad, mask, source_sym_sizes: _masked_source_grad(grad, mask, source_sym_sizes),
+    },
 )
 
 # ---- the flat tensor ---------------------------------------------------------------------------------------------

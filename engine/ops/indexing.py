@@ -221,18 +221,10 @@ def _value(self: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if is_number(value):
-        number = value.item() if isinstance(value, np.generic) else value
-        if isinstance(number, complex) and not self.dtype.is_complex:
-            raise RuntimeError(f"value cannot be converted to type {_c_type(self)} without overflow")
-        return self.new_full((), number)  # type: ignore[no-any-return]
+        return self.new_full((), value.item() if isinstance(value, np.generic) else value)  # type: ignore[no-any-return]
     kind = "cuda." if self.device.type == "cuda" else ""
     raise TypeError(f"can't assign a {type(value).__module__ + '.' if isinstance(value, np.ndarray) else ''}"
                     f"{type(value).__name__} to a torch.{kind}{scalar_name(self.dtype)}Tensor")  # fmt: skip
-
-
-def _c_type(self: Tensor) -> str:
-    names = {"float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "bool": "bool"}
-    return names.get(self.dtype.name, scalar_name(self.dtype))
 
 
 def _without_leading_ones(tensor: Tensor) -> Tensor:

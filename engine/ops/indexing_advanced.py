@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dispatch.overlap import MASKED_FILL, warn_of_expanded
-from stridescope.engine.dispatch.run import laid_out, resolved
+from stridescope.engine.dispatch.overlap import MASKED_FILL, refuse_shared, warn_of_expanded
+from stridescope.engine.dispatch.run import cast, laid_out, resolved
 from stridescope.engine.dtype import bool_, scalar_name
-from stridescope.engine.layout import iterator_order, strides_in_order
+from stridescope.engine.layout import contiguous_strides, iterator_order, iterator_strides, view_strides
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, canonical, fresh
 from stridescope.engine.warn import internal, warn
@@ -111,12 +111,15 @@ def _result_strides(self: Tensor, indices: Sequence[Array | None]) -> tuple[tupl
     after = [d for d in kept if d not in before]
     full = (*(shape[d] for d in before), *gathered, *(shape[d] for d in after))
     source = (*(strides[d] for d in before), *(0,) * len(gathered), *(strides[d] for d in after))
-    operands = [source, *(_index_strides(indices[d], len(before), len(after)) for d in used)]
-    return full, strides_in_order(full, iterator_order([full], operands))
+    operands = [source, *(_index_strides(indices[d], full, len(before), len(after)) for d in used)]
+    return full, iterator_strides(full, iterator_order([full], operands))
 
 
-def _index_strides(index: Any, before: int, after: int) -> tuple[int, ...]:
-    return (0,) * before + tuple(s // 8 for s in index.strides) + (0,) * after
+def _index_strides(index: Any, full: tuple[int, ...], before: int, after: int) -> tuple[int, ...]:
+    """The strides of an index tensor that has been viewed to stand among the other dims: 0 where it repeats."""
+    shape = (1,) * before + index.shape + (1,) * after
+    strides = view_strides(index.shape, tuple(s // 8 for s in index.strides), shape) or contiguous_strides(shape)
+    return tuple(0 if n == 1 != whole else s for n, s, whole in zip(shape, strides, full, strict=True))
 
 
 def _simple(self: Tensor, indices: Indices) -> Array | None:
@@ -158,20 +161,18 @@ index = define(
 
 def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> None:
     """Write ``values`` at the indices; equal positions add up when ``accumulate``."""
-    if values.dtype is not self.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {scalar_name(self.dtype)} for the "
-            f"destination and {scalar_name(values.dtype)} for the source."
-        )
+    one_value = values._array.size == 1 and not accumulate and all(i is None or i.dtype is bool_ for i in indices)
+    if one_value and self.dtype is not values.dtype:  # PyTorch fills masks with one value of any dtype
+        values = fresh(cast(resolved(values), self.dtype), self.dtype, values.device)
     first = indices[0]
-    masked = len(indices) == 1 and first is not None and first.dtype.name == "bool" and not accumulate
-    if masked and first._array.shape == self._array.shape and not values._array.ndim and not self._conj:  # type: ignore[union-attr]
-        self._array[first._array] = resolved(values)  # type: ignore[union-attr]
+    plain = one_value and len(indices) == 1 and not values._array.ndim and not self._conj
+    if plain and first is not None and first._array.shape == self._array.shape:
+        self._array[first._array] = resolved(values)
         return
     places = positions(self, indices)
     key = key_of(places)
     shape = self._array[key].shape
-    source = resolved(values).astype(self.dtype.np, copy=False)
+    source = resolved(values)
     try:
         source = np.broadcast_to(source, shape)
     except ValueError:
@@ -179,6 +180,11 @@ def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Non
             f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of "
             f"shape {list(shape)}"
         ) from None
+    if values.dtype is not self.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {scalar_name(self.dtype)} for the "
+            f"destination and {scalar_name(values.dtype)} for the source."
+        )
     if not accumulate:
         self._array[key] = source
     elif self.dtype.name == "bool":
@@ -196,6 +202,8 @@ def _index_put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool)
 
 
 def _index_put_in_place(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
+    for operand in (values, *(i for i in indices if i is not None)):
+        refuse_shared(self, operand)
     warn_of_expanded(self, "index_put_", "tensor[indices] = tensor", 976)
     if values._array.size == 1 and not accumulate and all(i is None or i.dtype is bool_ for i in indices):
         warn_of_expanded(self, *MASKED_FILL)  # PyTorch carries this case out as masked_fill_

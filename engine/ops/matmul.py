@@ -14,10 +14,12 @@ from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.overlap import refuse_overlap
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import cast, kernel, resolved, store
-from stridescope.engine.dtype import BOOL, scalar_name
-from stridescope.engine.layout import broadcast_shapes
+from stridescope.engine.dtype import BOOL, FROM_NUMPY, cpp_name, scalar_name
+from stridescope.engine.layout import broadcast_shapes, wrap_dim
 from stridescope.engine.ops.arithmetic import conj, scaled
 from stridescope.engine.ops.matmul_grads import first_factor_grad, second_factor_grad
+from stridescope.engine.ops.number_range import number_of
+from stridescope.engine.ops.views import expand_
 from stridescope.engine.tensor import Tensor, dense, fresh
 
 
@@ -28,18 +30,6 @@ def product(a: Any, b: Any) -> Any:
     return np.matmul(a, b)
 
 
-def c_name(tensor: Tensor) -> str:
-    """The dtype as C++ spells it in error texts."""
-    return _C_NAMES[tensor.dtype.name]
-
-
-_C_NAMES = {
-    "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16", "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
-}  # fmt: skip
-
-
 def check_factors(a: Tensor, b: Tensor) -> None:
     """Refuse a product of matrices that do not fit each other, with PyTorch's texts."""
     if b._array.ndim != 2:
@@ -48,7 +38,9 @@ def check_factors(a: Tensor, b: Tensor) -> None:
         (n, m), (k, p) = a._array.shape, b._array.shape
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {k}x{p})")
     if a.dtype is not b.dtype:
-        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(a)} != {c_name(b)}")
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {cpp_name(a.dtype)} != {cpp_name(b.dtype)}"
+        )
 
 
 def _mm(self: Tensor, mat2: Tensor) -> Tensor:
@@ -112,6 +104,7 @@ bmm = define(
 
 
 def _mv(self: Tensor, vec: Tensor) -> Tensor:
+    _size(self, 0)
     a, b = self._array, vec._array
     if a.ndim != 2 or b.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {a.ndim}, {b.ndim}")
@@ -207,51 +200,49 @@ def _wide(array: Any) -> Any:
 
 
 def _blended(summand: Any, result: Any, beta: Any, alpha: Any) -> Any:
-    kind = result.dtype.type
+    kind = FROM_NUMPY[result.dtype]
     if alpha != 1:
-        result = result * kind(alpha)
+        result = result * number_of(alpha, kind)
     if beta != 0:
-        result = result + np.multiply(summand.astype(result.dtype), kind(beta))
+        result = result + np.multiply(summand.astype(result.dtype), number_of(beta, kind))
     return np.ascontiguousarray(np.broadcast_to(result, result.shape).astype(summand.dtype))
 
 
 def fits(summand: Tensor, shape: Sequence[int]) -> None:
     """Refuse a summand that cannot be stretched to the product's shape."""
-    own = summand._array.shape
-    if len(own) > len(shape):
+    expand_.view(summand, shape, False)  # type: ignore[misc]
+
+
+def _same(one: str, a: Tensor, other: str, b: Tensor) -> None:
+    if a.dtype is not b.dtype:
         raise RuntimeError(
-            f"expand({summand.dtype}{{{list(own)}}}, size={list(shape)}): the number of sizes provided ({len(shape)}) "
-            f"must be greater or equal to the number of dimensions in the tensor ({len(own)})"
+            f"{one} and {other} must have the same dtype, but got {scalar_name(a.dtype)} and {scalar_name(b.dtype)}"
         )
-    for dim in range(-1, -len(own) - 1, -1):
-        if own[dim] not in (1, shape[dim]):
-            raise RuntimeError(
-                f"The expanded size of the tensor ({shape[dim]}) must match the existing size ({own[dim]}) at "
-                f"non-singleton dimension {len(shape) + dim}.  Target sizes: {list(shape)}.  Tensor sizes: {list(own)}"
-            )
 
 
 def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
-    if mat1._array.ndim != 2:
-        raise RuntimeError(f"mat1 must be a matrix, got {mat1._array.ndim}-D tensor")
-    if mat2._array.ndim != 2:
-        raise RuntimeError(f"mat2 must be a matrix, got {mat2._array.ndim}-D tensor")
-    if mat1._array.shape[1] == mat2._array.shape[0] and mat1.dtype is mat2.dtype and self.dtype is not mat2.dtype:
-        raise RuntimeError(
-            f"self and mat2 must have the same dtype, but got {scalar_name(self.dtype)} and {scalar_name(mat2.dtype)}"
-        )
+    _same("self", self, "mat2", mat2)
+    _same("mat1", mat1, "mat2", mat2)
+    for name, matrix in (("mat1", mat1), ("mat2", mat2)):
+        if matrix._array.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {matrix._array.ndim}-D tensor")
     check_factors(mat1, mat2)
     fits(self, (mat1._array.shape[0], mat2._array.shape[1]))
     if self.dtype.category == BOOL:
         raise not_implemented("addmm_impl_cpu_", self.dtype)
 
 
+def _size(tensor: Tensor, dim: int) -> int:
+    """The size of a dim; raises IndexError when there is none."""
+    return int(tensor._array.shape[wrap_dim(dim, tensor._array.ndim, scalar=False)])
+
+
 def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
+    fits(self, (_size(batch1, 0), _size(batch1, 1), _size(batch2, 2)))
     if batch1.dtype is not batch2.dtype or batch1.dtype is not self.dtype:
-        kinds = f"{scalar_name(self.dtype)}, {scalar_name(batch1.dtype)}, and {scalar_name(batch2.dtype)}"
+        kinds = f"{cpp_name(self.dtype)}, batch1: {cpp_name(batch1.dtype)}, batch2: {cpp_name(batch2.dtype)}"
         raise RuntimeError(f"Input dtypes must be the same, got: input {kinds}")
     check_batches(batch1, batch2)
-    fits(self, (*batch1._array.shape[:2], batch2._array.shape[2]))
     if self.dtype.category == BOOL:
         raise not_implemented("baddbmm", self.dtype)
 
@@ -268,11 +259,22 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor) -> None:
             "addmv input tensors must have the same dtype, but got "
             f"{scalar_name(self.dtype)}, {scalar_name(mat.dtype)}, and {scalar_name(vec.dtype)}"
         )
+    if self.dtype.category == BOOL:
+        raise not_implemented("addmv_impl_cpu", self.dtype)
 
 
 def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
-    check_batches(batch1, batch2)
-    fits(self, (batch1._array.shape[1], batch2._array.shape[2]))
+    fits(self, (_size(batch1, 1), _size(batch2, 2)))
+    for name, tensor in (("batch1", batch1), ("batch2", batch2)):
+        if tensor._array.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    (b, n, m), (c, k, p) = batch1._array.shape, batch2._array.shape
+    if b != c:
+        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {b} and {c}")
+    if m != k:
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({n}x{m} and {k}x{p})")
+    _same("self", self, "mat2", batch2)
+    _same("mat1", batch1, "mat2", batch2)
 
 
 addmm = define(

@@ -9,8 +9,10 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import Run, tensor_strides
+from stridescope.engine.dispatch.promote import common
+from stridescope.engine.dispatch.run import Pointwise, Run, tensor_strides
 from stridescope.engine.ops.choice import where
+from stridescope.engine.ops.number_range import check_number
 from stridescope.engine.tensor import Tensor
 
 CLAMP_COMPLEX = (NotImplementedError, "clamp is not supported for complex types")
@@ -65,18 +67,21 @@ def _clamp(a: Any, low: Any, high: Any) -> Any:
     return a
 
 
-def _limited(function: Callable[..., Any], label: str) -> Run:
+def _limited(function: Callable[..., Any], label: str) -> Pointwise:
     return elementwise(function, label, refuse={"c": CLAMP_COMPLEX}, through=False, strides=tensor_strides)
 
 
 _both = _limited(_clamp, "clamp")
-_low = _limited(lambda a, low: np.maximum(a, low), "clamp_min")
-_high = _limited(lambda a, high: np.minimum(a, high), "clamp_max")
+_low = _limited(np.maximum, "clamp_min")
+_high = _limited(np.minimum, "clamp_max")
 
 
 def _clamp_run(self: Tensor, min: Any, max: Any) -> Tensor:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    for limit in (min, max):
+        if limit is not None and not isinstance(limit, Tensor):
+            check_number(limit, common((self, min, max)))
     if max is None:
         return _low(self, min)
     if min is None:
@@ -134,7 +139,7 @@ clamp = define(
 )
 
 
-def _one_sided(name: str, argument: str, run: Run, doc: str) -> None:
+def _one_sided(name: str, argument: str, run: Run, pairs: Run, doc: str) -> None:
     """clamp_min and clamp_max, with a number and with a tensor."""
     self_grad: Callable[..., Any]
     limit_grad: Callable[..., Any]
@@ -148,7 +153,7 @@ def _one_sided(name: str, argument: str, run: Run, doc: str) -> None:
     define(
         f"{name}.Tensor(Tensor self, Tensor {argument}) -> Tensor",
         doc=doc,
-        run=run,
+        run=pairs,
         node=f"{node}Backward1",
         grads={"self": self_grad, argument: limit_grad},
         samples=[((3, 4), (4,))],
@@ -165,5 +170,17 @@ def _one_sided(name: str, argument: str, run: Run, doc: str) -> None:
     )
 
 
-_one_sided("clamp_min", "min", _low, "Cuts off what lies below min.")
-_one_sided("clamp_max", "max", _high, "Cuts off what lies above max.")
+_one_sided(
+    "clamp_min",
+    "min",
+    _low,
+    elementwise(np.maximum, "maximum_cpu", "bif", through=False),
+    "Cuts off what lies below min.",
+)
+_one_sided(
+    "clamp_max",
+    "max",
+    _high,
+    elementwise(np.minimum, "minimum_cpu", "bif", through=False),
+    "Cuts off what lies above max.",
+)

@@ -229,6 +229,8 @@ def log_sum_exp(array: Array, over: tuple[int, ...], keepdim: bool) -> Array:
 def _logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     kind = default_float() if self.dtype.category <= INTEGER else self.dtype
     array = widened(cast(resolved(self), kind), kind)
+    if not dim and not keepdim and array.ndim:
+        raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * array.ndim}")
     return wrapped(log_sum_exp(array, axes(dim, array.ndim), keepdim), kind, self)
 
 

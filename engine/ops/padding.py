@@ -41,6 +41,8 @@ def _constant(self: Tensor, pad: Ints, value: Any) -> Tensor:
     for place, (low, high) in enumerate(pairs(pad), 1):
         dim = dims - place
         wanted[dim] = shape[dim] + low + high
+        if shape[dim] + min(low, 0) + min(high, 0) < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
         if wanted[dim] < 0:
             raise RuntimeError(
                 f"The input size {shape[dim]}, plus negative padding {low} and {high} resulted in a negative output "
@@ -219,7 +221,13 @@ def _pad(self: Tensor, pad: Ints, mode: str, value: Any) -> Any:
         if mode == "circular":
             return _circular(self, pad)
     if mode in (*_NAMES, "circular"):
-        raise NotImplementedError("Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now")
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {self.dim()}D input tensor.\n"
+            "Supported combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
+        )
     raise NotImplementedError(f"Unrecognised padding mode {mode}")
 
 

@@ -78,11 +78,14 @@ define(
 
 
 def _xlogy(a: Any, b: Any) -> Any:
-    product = np.multiply(a, np.log(b))
+    """PyTorch rounds the logarithm of a half-precision number before it multiplies."""
+    kind = np.asarray(b).dtype
+    log = np.log(b.astype(np.float32)).astype(kind) if kind.itemsize == 2 and kind.kind not in "iu" else np.log(b)
+    product = np.multiply(a, log)
     return np.where(np.isnan(b), b, np.where(np.equal(a, 0), np.asarray(product).dtype.type(0), product))
 
 
-_xlogy_run = elementwise(_xlogy, "xlogy_cpu", "bif", to_float=True)
+_xlogy_run = elementwise(_xlogy, "xlogy_cpu", "bif", to_float=True, through=False)
 _SELF_TENSOR = lambda grad, self, other: xlogy(grad, other).masked_fill((self == 0.0).logical_and(other <= 0.0), 0.0)  # noqa: E731
 
 

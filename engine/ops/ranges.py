@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.device import device
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.parser import plain_number
 from stridescope.engine.dtype import (
     BOOL,
     INTEGER,
+    cpp_name,
     default_complex,
     default_float,
     dtype,
@@ -51,8 +53,8 @@ def _arange(start: Any, end: Any, step: Any, kind: dtype | None, on: device | No
     if kind is None:
         whole = all(of_number(v).category in (BOOL, INTEGER) for v in (start, end, step))
         kind = int64 if whole else default_float()
-    if kind.category == BOOL:
-        raise NotImplementedError("\"arange_cpu\" not implemented for 'Bool'")
+    if kind.category == BOOL or kind.is_complex:
+        raise not_implemented("arange_cpu", kind)
     if kind.category == INTEGER and step and not int(step):
         raise ValueError("step must be nonzero")
     _check_range(start, end, step)
@@ -105,9 +107,14 @@ define(
 # ---- linspace, logspace ----------------------------------------------------------------------------------------------
 
 
-def _spaced_dtype(start: Any, end: Any, kind: dtype | None) -> dtype:
+def _spaced_dtype(name: str, start: Any, end: Any, kind: dtype | None) -> dtype:
     if isinstance(start, complex) or isinstance(end, complex):
-        return kind if kind is not None and kind.is_complex else default_complex()
+        if kind is not None and not kind.is_complex:
+            raise RuntimeError(
+                f"{name}(): inferred dtype {cpp_name(default_complex())} can't be safely cast to passed dtype "
+                f"{scalar_name(kind)}"
+            )
+        return kind or default_complex()
     return kind or default_float()
 
 
@@ -146,13 +153,13 @@ def _spaced(name: str, start: Any, end: Any, steps: int, kind: dtype) -> Array:
 
 def _linspace(start: Any, end: Any, steps: int, kind: dtype | None, on: Any, grad: bool | None) -> Tensor:
     start, end = _numbers("linspace", start, end)
-    chosen = _spaced_dtype(start, end, kind)
+    chosen = _spaced_dtype("torch.linspace", start, end, kind)
     return made(_spaced("linspace", start, end, steps, chosen).astype(chosen.np), chosen, on, grad)
 
 
 def _logspace(start: Any, end: Any, steps: int, base: float, kind: dtype | None, on: Any, grad: bool | None) -> Tensor:
     start, end = _numbers("logspace", start, end)
-    chosen = _spaced_dtype(start, end, kind)
+    chosen = _spaced_dtype("torch.logspace", start, end, kind)
     exponents = _spaced("logspace", start, end, steps, chosen)
     with np.errstate(all="ignore"):
         if chosen.category == INTEGER or chosen.itemsize == 2:

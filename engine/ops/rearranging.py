@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import int32, int64
@@ -156,7 +157,7 @@ def _counts(repeats: Tensor) -> Array:
     if repeats._array.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype not in (int64, int32):
-        raise RuntimeError("repeats has to be Long or Int tensor")
+        raise not_implemented("repeat_interleave_cpu", repeats.dtype)
     if (repeats._array < 0).any():
         raise RuntimeError("repeats can not be negative")
     return repeats._array
@@ -173,13 +174,11 @@ define(
 
 
 def _interleave_by_tensor(self: Tensor, repeats: Tensor, dim: int | None = None, output_size: int | None = None) -> Any:
-    if repeats._array.ndim == 0 or repeats._array.size == 1:
-        single = repeats.reshape(())
-        if single.dtype not in (int64, int32):
-            raise RuntimeError("repeats has to be Long or Int tensor")
     source = reshape.call(self, (-1,)) if dim is None else self
-    along = wrap_dim(0 if dim is None else dim, source._array.ndim)
-    size = source._array.shape[along] if source._array.ndim else 1
+    along = wrap_dim(0 if dim is None else dim, source._array.ndim, scalar=False)
+    size = source._array.shape[along]
+    if repeats._array.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats._array.ndim == 0 or repeats._array.size == 1:
         repeats = expand_.call(reshape.call(repeats, (1,)), (size,))
     elif repeats._array.size != size:
@@ -201,7 +200,7 @@ def _interleave_by_int(self: Tensor, repeats: int, dim: int | None = None, outpu
     source = reshape.call(self, (-1,)) if dim is None else self
     along = wrap_dim(0 if dim is None else dim, source._array.ndim)
     if not source._array.ndim:
-        source = reshape.call(source, (1,))
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     shape = source._array.shape
     spread = expand_.call(unsqueeze.call(source, along + 1), (*shape[: along + 1], repeats, *shape[along + 1 :]))
     joined = (*shape[:along], shape[along] * repeats, *shape[along + 1 :])

@@ -251,10 +251,10 @@ prod_dim = define(
 
 
 def _trace(self: Tensor) -> Tensor:
-    if self._array.ndim != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self._array.ndim}")
     if self.dtype.category == 0:
         raise not_implemented("trace", self.dtype)
+    if self._array.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self._array.ndim}")
     kind = int64 if self.dtype.category == INTEGER else self.dtype
     diagonal = widened(resolved(self).diagonal(), self.dtype)
     return wrapped(np.add.reduce(diagonal, dtype=None if kind.itemsize == 2 else kind.np), kind, self)

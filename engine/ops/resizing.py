@@ -7,7 +7,7 @@ from typing import Any
 
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dtype import scalar_name
+from stridescope.engine.dtype import cpp_name, scalar_name
 from stridescope.engine.layout import Layout, contiguous_strides, memory_format, preserve_format
 from stridescope.engine.ops import views, views_select
 from stridescope.engine.ops.copying import format_strides
@@ -98,22 +98,17 @@ def _source(self: Tensor, source: Any) -> tuple[Storage, Layout]:
     if isinstance(source, Tensor):
         if source.dtype is not self.dtype:
             raise RuntimeError(
-                f"Could not set tensor of type {_c_name(source)} to a tensor of type {_c_name(self)}"
+                f"Could not set tensor of type {cpp_name(source.dtype)} to a tensor of type {cpp_name(self.dtype)}"
             )  # fmt: skip
         return source.storage_, source.layout_
     storage, kind = storage_of(source)
     if kind is not None and kind is not self.dtype:
         raise RuntimeError(
-            f"Expected a Storage of type {_c_name(self)} or an UntypedStorage, but got type {scalar_name(kind)} for "
-            "argument 1 'storage'"
+            f"Expected a Storage of type {cpp_name(self.dtype)} or an UntypedStorage, but got type {scalar_name(kind)} "
+            "for argument 1 'storage'"
         )
     length = storage.nbytes // self.dtype.itemsize
     return storage, Layout((length,), (1,))
-
-
-def _c_name(tensor: Tensor) -> str:
-    names = {"float32": "float", "float64": "double", "int64": "long", "int32": "int", "int16": "short"}
-    return names.get(tensor.dtype.name, tensor.dtype.name)
 
 
 def _in_place(op: Op) -> Callable[..., Tensor]:
@@ -122,6 +117,8 @@ def _in_place(op: Op) -> Callable[..., Tensor]:
     whole = getattr(rule, "by_tensor", False)
 
     def run(self: Tensor, *args: Any) -> Tensor:
+        if op.name == "t" and self._array.ndim > 2:
+            raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self._array.ndim}D")
         relayout(self, rule(self if whole else self.layout_, *args))
         return self
 

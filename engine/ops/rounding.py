@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import like_strides
+from stridescope.engine.dispatch.run import Strides, cast, like_strides, output_strides
 from stridescope.engine.dtype import bool_
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, bump_version, fresh
 
 
 def _zeros(grad: Tensor) -> Tensor:
@@ -124,16 +124,14 @@ def _absolute(a: Any) -> Any:
 
 
 def _abs_run(self: Tensor) -> Tensor:
-    result = _abs_kernel(self)
     if not self.dtype.is_complex:
-        return result
-    from stridescope.engine.dispatch.run import cast
-    from stridescope.engine.tensor import fresh
-
-    return fresh(cast(result._array, self.dtype.to_real()), self.dtype.to_real(), self.device)
+        return _abs_kernel(self)
+    result, kind = _complex_abs_kernel(self), self.dtype.to_real()
+    return fresh(cast(result._array, kind), kind, self.device)
 
 
 _abs_kernel = elementwise(_absolute, "abs_cpu", "ifc", through=False)
+_complex_abs_kernel = elementwise(_absolute, "abs_cpu", "c", through=False, strides=like_strides)
 
 absolute = define(
     "abs(Tensor self) -> Tensor",
@@ -204,11 +202,17 @@ define(
 )
 
 
-def _check(name: str, function: Callable[..., Any], doc: str, refuse: dict[str, Refusal] | None = None) -> None:
+def _check(
+    name: str,
+    function: Callable[..., Any],
+    doc: str,
+    refuse: dict[str, Refusal] | None = None,
+    strides: Strides | None = None,
+) -> None:
     define(
         f"{name}(Tensor self) -> Tensor",
         doc=doc,
-        run=elementwise(function, name, refuse=refuse, gives=bool_, through=False),
+        run=elementwise(function, name, refuse=refuse, gives=bool_, through=False, strides=strides),
         samples=[((3, 4),)],
     )
 
@@ -218,9 +222,29 @@ def _only_float(test: Callable[..., Any], otherwise: bool = False) -> Callable[.
     return lambda a: np.full(a.shape, otherwise) if a.dtype.kind in "iub" else test(a)
 
 
+def _like_whole(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
+    """Where whole numbers have one answer, PyTorch makes it with ``ones_like``."""
+    return (like_strides if sources[0].dtype.kind in "iub" else output_strides)(shape, sources)
+
+
 _check("isnan", _only_float(np.isnan), "Whether the element is not a number.")
-_check("isinf", _only_float(np.isinf), "Whether the element is infinite.")
-_check("isfinite", _only_float(np.isfinite, True), "Whether the element is neither NaN nor infinite.")
+_check("isinf", _only_float(np.isinf), "Whether the element is infinite.", strides=_like_whole)
+_finite = elementwise(_only_float(np.isfinite, True), "isfinite", gives=bool_, through=False, strides=_like_whole)
+
+
+def _isfinite(self: Tensor) -> Tensor:
+    finite = _finite(self)
+    if self.dtype.is_complex:  # PyTorch tests the parts, one into the other's result
+        bump_version(finite)
+    return finite
+
+
+define(
+    "isfinite(Tensor self) -> Tensor",
+    doc="Whether the element is neither NaN nor infinite.",
+    run=_isfinite,
+    samples=[((3, 4),)],
+)
 _check("isreal", lambda a: a.imag == 0 if a.dtype.kind == "c" else np.ones(a.shape, bool), "Whether the imaginary "
        "part is zero.")  # fmt: skip
 _check("isposinf", _only_float(lambda a: a == np.inf), "Whether the element is plus infinity.",

@@ -9,10 +9,11 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import cast, resolved
+from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import int32, int64, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.choice import where
+from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
@@ -113,7 +114,7 @@ def _values(src: Any, index: Array, kind: Any) -> Any:
     """What is written: the part of ``src`` that the index covers, or a number."""
     if isinstance(src, Tensor):
         return at_least_1d(resolved(src))[tuple(slice(0, n) for n in index.shape)]
-    return cast(np.asarray(src), kind)[()]
+    return number_of(src, kind)
 
 
 def _scattered(

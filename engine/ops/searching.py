@@ -48,7 +48,7 @@ def _unique(self: Tensor, sorted: bool, return_inverse: bool, return_counts: boo
 
 def _unique_dim(self: Tensor, dim: int, sorted: bool, return_inverse: bool, return_counts: bool) -> Parts:
     array = resolved(self)
-    dim = wrap_dim(dim, array.ndim)
+    dim = wrap_dim(dim, array.ndim, scalar=False)
     _check_slices(array, dim)
     rows = comparable(_slices(array, dim))
     order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(rows.shape[0])
@@ -67,8 +67,6 @@ def _check_slices(array: Array, dim: int) -> None:
 
 def _slices(array: Array, dim: int) -> Array:
     """The slices along a dim as rows."""
-    if not array.ndim:
-        return array.reshape(1, 1)
     count = array.shape[dim]
     return np.moveaxis(array, dim, 0).reshape(count, array.size // count if count else 0)
 
@@ -83,7 +81,7 @@ def _runs(self: Tensor, array: Array, rows: Array, order: Array, dim: int) -> Pa
     inverse = np.empty(count, np.int64)
     inverse[order] = np.cumsum(new) - 1
     lengths = np.diff(np.append(starts, count))
-    values = np.moveaxis(np.moveaxis(array, dim, 0)[order[starts]], 0, dim) if array.ndim else array.copy()
+    values = np.moveaxis(np.ascontiguousarray(np.moveaxis(array, dim, 0)[order[starts]]), 0, dim)
     return (
         fresh(values, self.dtype, self.device),
         wrapped(inverse, int64, self),
@@ -93,12 +91,14 @@ def _runs(self: Tensor, array: Array, rows: Array, order: Array, dim: int) -> Pa
 
 def _consecutive(self: Tensor, return_inverse: bool, return_counts: bool, dim: int | None) -> Parts:
     array = resolved(self)
+    if self.dtype.is_complex:
+        raise not_implemented("unique", self.dtype)
     if dim is None:
         rows = array.reshape(-1, 1)
         values, inverse, counts = _runs(self, rows[:, 0], rows, np.arange(rows.shape[0]), 0)
         shaped = wrapped(inverse._array.reshape(array.shape), int64, self)
         return values, shaped if return_inverse else wrapped(np.empty(0, np.int64), int64, self), counts
-    dim = wrap_dim(dim, array.ndim)
+    dim = wrap_dim(dim, array.ndim, scalar=False)
     _check_slices(array, dim)
     rows = _slices(array, dim)
     return _runs(self, array, rows, np.arange(rows.shape[0]), dim)

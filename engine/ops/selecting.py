@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out import written
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import int64
 from stridescope.engine.layout import broadcast_shapes, wrap_dim
@@ -15,10 +16,11 @@ from stridescope.engine.tensor import Tensor, canonical, fresh
 
 def _nonzero(self: Tensor) -> Tensor:
     array = resolved(self)
-    if not array.ndim:
-        return fresh(np.empty((int(array != 0), 0), np.int64), int64, self.device)
-    columns = np.stack(np.nonzero(array))  # PyTorch, too, keeps a column per dim together
-    return fresh(columns.T if columns.size else np.empty((columns.shape[1], array.ndim), np.int64), int64, self.device)
+    found = np.nonzero(array) if array.ndim else (np.empty(int(array != 0), np.int64),)
+    columns = np.stack(found)[: array.ndim]  # PyTorch, too, keeps a column per dim together
+    count = columns.shape[1]
+    rows = np.ndarray((count, array.ndim), np.int64, np.ascontiguousarray(columns), 0, (8, 8 * count))
+    return fresh(rows, int64, self.device)
 
 
 nonzero = define(
@@ -40,8 +42,7 @@ def nonzero_of(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any
     """``torch.nonzero``: the index of every element that is not 0, as rows or as one tensor per dim."""
     found = nonzero.call(input)
     if out is not None:
-        out.resize_(found.shape)
-        return out.copy_(found)
+        return written(out, found, "nonzero")
     if not as_tuple:
         return found
     return found.unbind(1) if input._array.ndim else (input.reshape((1,)).nonzero().reshape((-1,)),)
@@ -81,7 +82,10 @@ def _index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     size = array.shape[along] if array.ndim else 1
     if array.ndim > 1 and places.size and not size:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
-    if places.size and (places.min() < 0 or places.max() >= size):
+    bad = places[(places < 0) | (places >= size)]
+    if bad.size and along == 1:
+        raise RuntimeError(f"INDICES element is out of DATA bounds, id={bad[0]} axis_dim={size}")
+    if bad.size:
         raise IndexError("index out of range in self")
     if not array.ndim:
         if places.size != 1:

@@ -46,10 +46,12 @@ def log_softmax_of(array: Array, dim: int) -> Array:
 def _kernel(name: str, compute: Callable[[Array, int], Array]) -> Callable[..., Tensor]:
     def run(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
         dim = wrap_dim(dim, self._array.ndim)
-        if self.dtype.category != FLOAT:
+        if self.dtype.category != FLOAT and self._array.size:
             last = dim == self._array.ndim - 1 or not self._array.ndim
             raise not_implemented(f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl", self.dtype)
         array = resolved(self)
+        if not array.size:
+            return fresh(array.copy(), self.dtype, self.device)
         result = compute(widened(array, self.dtype), dim).astype(array.dtype, copy=False)
         strides = dense_strides_like(array.shape, self.strides)
         return fresh(laid_out(result, strides), self.dtype, self.device)

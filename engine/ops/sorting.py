@@ -182,14 +182,14 @@ def _middle(array: Array, dim: int, skip_nan: bool) -> Array:
     return np.take_along_axis(order, middle, dim)
 
 
-def _check_median(self: Tensor) -> None:
+def _check_median(self: Tensor, label: str) -> None:
     if self.dtype.category == BOOL or self.dtype.is_complex:
-        raise not_implemented("median_cpu", self.dtype)
+        raise not_implemented(label, self.dtype)
 
 
 def _median_all(skip_nan: bool) -> Callable[[Tensor], Tensor]:
     def run(self: Tensor) -> Tensor:
-        _check_median(self)
+        _check_median(self, "median_cpu")
         flat = resolved(self).reshape(-1)
         if not flat.size:
             if self.dtype.is_floating_point:
@@ -204,7 +204,7 @@ def _median_dim(name: str, skip_nan: bool) -> Callable[..., Any]:
     def run(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
         array = resolved(self)
         dim = nonempty_dim("median", array, dim)
-        _check_median(self)
+        _check_median(self, "median_out")
         if not array.ndim:
             return _single(self)
         where = _middle(array, dim, skip_nan)
@@ -236,13 +236,14 @@ for _name, _skip, _words in (("median", False, "; NaN wins"), ("nanmedian", True
 def _mode(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
     array = resolved(self)
     dim = nonempty_dim("mode", array, dim)
-    if self.dtype.is_complex:
-        raise not_implemented("mode_cpu", self.dtype)
     if not array.ndim:
         return _single(self)
-    where = np.apply_along_axis(_most_common, dim, comparable(array))
+    if self.dtype.is_complex and array.size:
+        raise not_implemented("mode_cpu", self.dtype)
     if not array.size:
-        where = where.astype(np.int64)
+        where = np.zeros([1 if d == dim else n for d, n in enumerate(array.shape)], np.int64)
+    else:
+        where = np.apply_along_axis(_most_common, dim, comparable(array))
     return _picked(self, array, where, dim, keepdim)
 
 

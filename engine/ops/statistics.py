@@ -11,7 +11,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, resolved
-from stridescope.engine.dtype import FLOAT, INTEGER, default_float, float32, float64, int64, scalar_name
+from stridescope.engine.dtype import FLOAT, INTEGER, bool_, default_float, float32, float64, int64, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.reduce import wrapped
@@ -165,8 +165,10 @@ def _bounds(values: Array, low: Any, high: Any, name: str, margin: float) -> tup
 def _histc(self: Tensor, bins: int, min: Any, max: Any) -> Tensor:
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if self.dtype.is_complex and not min and not max:
+        raise not_implemented("aminmax_cpu", self.dtype)
     if self.dtype.category != FLOAT:
-        raise not_implemented("histogram_cpu", self.dtype)
+        raise not_implemented("linspace_cpu" if self.dtype is bool_ else "histogram_cpu", self.dtype)
     values = resolved(self).reshape(-1)
     low, high = _bounds(values, min, max, "torch.histc", 1.0)
     counts = _counted(values.astype(np.float64), np.linspace(low, high, bins + 1), None)

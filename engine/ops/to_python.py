@@ -57,9 +57,12 @@ def _single(self: Tensor) -> Any:
 
 
 def _as_float(self: Tensor) -> float:
-    if self._array.size != 1:
-        return float(item(self))
-    return float(_single(self))
+    value = _single(self)
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError("value cannot be converted to type double without overflow")
+        return value.real
+    return float(value)
 
 
 def _as_int(self: Tensor) -> int:

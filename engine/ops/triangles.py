@@ -9,9 +9,8 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import cast, resolved
-from stridescope.engine.dtype import BOOL
+from stridescope.engine.dtype import BOOL, scalar_name
 from stridescope.engine.layout import broadcast_shapes, wrap_dim
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.matmul import unsafe_view
@@ -87,7 +86,9 @@ def _linalg_cross(self: Tensor, other: Tensor, dim: int) -> Tensor:
             f"linalg.cross: inputs dimension {given} must have length 3. Got {self.shape[dim]} and {other.shape[dim]}"
         )
     shape = broadcast_shapes(self.shape, other.shape)
-    kind = result_type(self, other)
+    kind = self.dtype
+    if kind is not other.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(kind)} but found {scalar_name(other.dtype)}")
     if kind.category == BOOL:
         raise not_implemented("cross", kind)
     left, right = (np.broadcast_to(cast(resolved(t), kind), shape) for t in (self, other))

@@ -10,7 +10,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dispatch.run import into
+from stridescope.engine.dispatch.run import into, like_strides
 from stridescope.engine.ops.arithmetic import conj, mul_scalar
 from stridescope.engine.tensor import Tensor
 
@@ -203,6 +203,7 @@ def _scaled_angle(name: str, factor: float, doc: str) -> None:
         run=elementwise(
             lambda a: a * a.dtype.type(factor),
             name,
+            strides=like_strides,
             refuse={"c": (RuntimeError, f"{name} is not supported for complex tensors.")},
             to_float=True,
         ),

@@ -9,7 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.call import by_tensor
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dtype import scalar_name
+from stridescope.engine.dtype import type_name
 from stridescope.engine.layout import (
     Layout,
     expand,
@@ -72,11 +72,10 @@ def _view(layout: Layout, size: Sequence[int]) -> Layout:
 def _expand(self: Tensor, size: Sequence[int], implicit: bool) -> Layout:
     layout = self.layout_
     if len(size) < len(layout.sizes):
-        kind = "CUDA" if self.device.type == "cuda" else ""
         raise RuntimeError(
-            f"expand(torch.{kind}{scalar_name(self.dtype)}Tensor{{{list(layout.sizes)}}}, size={list(size)}): the "
-            f"number of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the "
-            f"tensor ({len(layout.sizes)})"
+            f"expand({type_name(self.dtype, self.device.type)}{{{list(layout.sizes)}}}, size={list(size)}): the number "
+            f"of sizes provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor "
+            f"({len(layout.sizes)})"
         )
     return expand(layout, size)
 

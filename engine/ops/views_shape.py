@@ -203,9 +203,9 @@ def _meshgrid(tensors: Sequence[Tensor], indexing: str | None) -> tuple[Tensor, 
 def _same_kind(tensors: Sequence[Tensor]) -> None:
     for before, after in zip(tensors, tensors[1:], strict=False):
         if before.dtype is not after.dtype:
-            raise RuntimeError("torch.meshgrid expects all tensors to have the same dtype")
+            raise RuntimeError("meshgrid expects all tensors to have the same dtype")
         if before.device is not after.device:
-            raise RuntimeError("torch.meshgrid expects all tensors to have the same device")
+            raise RuntimeError("meshgrid expects all tensors to have the same device")
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:

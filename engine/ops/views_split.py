@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dtype import int64
+from stridescope.engine.dtype import int64, scalar_name
 from stridescope.engine.layout import Layout, wrap_dim
 from stridescope.engine.ops.views import replaced, without
 from stridescope.engine.ops.views_select import slice_
@@ -40,7 +40,7 @@ def _split(layout: Layout, split_size: int, dim: int) -> list[Layout]:
 def _split_with_sizes(layout: Layout, split_sizes: Sequence[int], dim: int) -> list[Layout]:
     if not layout.sizes:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    dim = wrap_dim(dim, len(layout.sizes))
+    given, dim = dim, wrap_dim(dim, len(layout.sizes))
     size = layout.sizes[dim]
     for length in split_sizes:
         if length < 0:
@@ -50,8 +50,8 @@ def _split_with_sizes(layout: Layout, split_sizes: Sequence[int], dim: int) -> l
             )
     if sum(split_sizes) != size:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension {dim}), "
-            f"but got split_sizes={list(split_sizes)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's size at dimension "
+            f"{given}), but got split_sizes={list(split_sizes)}"
         )
     return _pieces(layout, dim, split_sizes)
 
@@ -171,7 +171,7 @@ def _at_tensor(self: Tensor, where: Tensor, dim: int) -> tuple[Tensor, ...]:
     if where.device.type != "cpu":
         raise RuntimeError(f"tensor_split expected tensor_indices_or_sections to be on cpu, but it's on {where.device}")
     if where.dtype is not int64:
-        kind = _c_name(where)
+        kind = scalar_name(where.dtype)
         raise RuntimeError(
             f"tensor_split expected tensor_indices_or_sections to have dtype of long, but got {kind}"
         )  # fmt: skip
@@ -181,12 +181,6 @@ def _at_tensor(self: Tensor, where: Tensor, dim: int) -> tuple[Tensor, ...]:
             f"got a tensor with {where._array.ndim} dims"
         )
     return _at_indices(self, where.tolist(), dim) if where._array.ndim else _sections(self, int(where.item()), dim)
-
-
-def _c_name(tensor: Tensor) -> str:
-    from stridescope.engine.dtype import scalar_name
-
-    return scalar_name(tensor.dtype)
 
 
 define(

@@ -9,7 +9,6 @@ from stridescope.engine.device import CPU, device
 from stridescope.engine.dispatch.parser import is_number, type_name
 from stridescope.engine.dispatch.promote import result_type as result_type_of
 from stridescope.engine.dtype import BY_NAME, FLOAT, can_cast, defaults, dtype, promote_types
-from stridescope.engine.layout import broadcast_shapes as common_shape
 from stridescope.engine.ops.creation import DefaultDevice
 from stridescope.engine.ops.storage_objects import TypedStorage, UntypedStorage
 from stridescope.engine.tensor import Size, Tensor
@@ -72,8 +71,21 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype:
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that these shapes broadcast to."""
-    return Size(common_shape(*((s,) if isinstance(s, int) else tuple(s) for s in shapes)))
+    """The shape that these shapes broadcast to; raises RuntimeError where they do not."""
+    given = [(s,) if isinstance(s, int) else s for s in shapes]
+    common = [1] * max(map(len, given), default=0)
+    for position, shape in enumerate(given):
+        for dim in range(-1, -1 - len(shape), -1):
+            if common[dim] == 1:
+                if shape[dim] < 0:
+                    raise ValueError("Attempting to broadcast a dimension with negative length!")
+                common[dim] = shape[dim]
+            elif shape[dim] not in (1, common[dim]):
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {shape[dim]} at {dim}! Mismatching argument at "
+                    f"index {position} had {shape}; but expected shape should be broadcastable to {common}"
+                )
+    return Size(common)
 
 
 def get_default_dtype() -> dtype:
