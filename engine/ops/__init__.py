@@ -23,6 +23,7 @@ from stridescope.engine.ops import (
     conv,
     copying,
     creation,
+    ctc,
     cumulative,
     distance,
     division,
@@ -30,6 +31,7 @@ from stridescope.engine.ops import (
     extremes,
     filling,
     fourier,
+    fractional_pooling,
     grid,
     indexed,
     indexing,
@@ -98,7 +100,7 @@ MODULES = (
     linalg_solve, linalg_triangular, linalg_eigen, linalg_least, linalg_norms, linalg_qr, special, polynomials,
     fourier, activations, linear, losses, losses_class, conv, pooling, segments, spectral,
     adaptive_pooling, norm_layers, norm_groups, padding, interpolate, shuffles, embedding, attention, grid, distance,
-    losses_margin, rrelu, rnn, packing,
+    losses_margin, rrelu, rnn, packing, ctc, fractional_pooling,
 )  # fmt: skip
 aliases.declare()
 OPS: tuple[Op, ...] = tuple(DECLARED)

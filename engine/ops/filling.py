@@ -82,3 +82,25 @@ zero_ = define(
     run=lambda self: _number(self, 0),
     grads=_OF_NUMBER,
 )
+
+
+def _fill_diagonal(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    sizes, strides, offset = self.layout_
+    if len(sizes) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(sizes) > 2 and len(set(sizes)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    count, step = min(sizes), (sum(strides),)
+    fill_.call(self.as_strided((count,), step, offset), fill_value)
+    width = sizes[1] + 1
+    if wrap and len(sizes) == 2 and sizes[0] > width:
+        further = -(-self.numel() // width) - count
+        fill_.call(self.as_strided((further,), step, offset + strides[0] * width), fill_value)
+    return self
+
+
+define(
+    "fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)",
+    doc="Sets the main diagonal; with ``wrap`` a tall matrix gets one in every block of its width.",
+    composite=_fill_diagonal,
+)

@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from collections.abc import Callable
 from typing import Any, NoReturn
 
 FUNCTIONS = ("compile", "export", "hub", "sparse_coo_tensor", "sparse_csr_tensor", "quantize_per_tensor")
+# Public names of PyTorch's modules that are not here.
+NAMES: dict[str, tuple[str, ...]] = {
+    "torch.nn": ("Container", "intrinsic", "qat", "quantizable", "quantized"),
+    "torch.nn.functional": (
+        "ScalingType", "SwizzleType", "conv_tbc", "grouped_mm", "native_channel_shuffle", "scaled_grouped_mm",
+        "scaled_mm",
+    ),
+    "torch.nn.attention": (
+        "activate_flash_attention_impl", "bias", "current_flash_attention_impl", "flex_attention",
+        "list_flash_attention_impls", "register_flash_attention_impl", "restore_flash_attention_impl", "varlen",
+    ),
+    "torch.optim": ("swap_in_optimizer_params_and_state",),
+    "torch.utils.data": (
+        "DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe", "argument_validation", "datapipes",
+        "functional_datapipe", "graph", "graph_settings", "guaranteed_datapipes_determinism", "non_deterministic",
+        "runtime_validation", "runtime_validation_disabled",
+    ),
+    "torch.utils": (
+        "ThroughputBenchmark", "backend_registration", "benchmark", "bottleneck", "bundled_inputs", "collect_env",
+        "cpp_extension", "dlpack", "mkldnn", "mobile_optimizer", "model_zoo", "tensorboard", "throughput_benchmark",
+        "weak",
+    ),
+    "torch.utils.checkpoint": (
+        "CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts",
+    ),
+    "torch.func": ("debug_unwrap", "functionalize", "linearize"),
+    "torch.serialization": ("get_unsafe_globals_in_checkpoint", "skip_data"),
+    "torch.autograd": ("profiler", "profiler_legacy", "profiler_util"),
+}  # fmt: skip
+
+
+def refusal(module: str, name: str) -> NotImplementedError:
+    """The error that says that a name of PyTorch's is not here."""
+    return NotImplementedError(f"{module}.{name} is not in Stridescope yet")
 
 
 def refusing(module: str, name: str) -> Callable[..., NoReturn]:
     """A function that raises NotImplementedError when it is called."""
 
     def refuse(*args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"{module}.{name} is not in Stridescope yet")
+        raise refusal(module, name)
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
@@ -24,6 +60,20 @@ def attribute_of(module: str) -> Callable[[str], NoReturn]:
     def __getattr__(name: str) -> NoReturn:
         if name.startswith("__"):  # Python itself asks for these
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
-        raise NotImplementedError(f"{module}.{name} is not in Stridescope yet")
+        raise refusal(module, name)
+
+    return __getattr__
+
+
+def missing_from(module: str, package: str = "") -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module that is here: PyTorch's other names raise NotImplementedError, the rest
+    AttributeError. With ``package`` (the module's own ``__name__``) its submodules are loaded when asked for."""
+
+    def __getattr__(name: str) -> Any:
+        if name in NAMES.get(module, ()):
+            raise refusal(module, name)
+        if package and not name.startswith("_") and importlib.util.find_spec(f"{package}.{name}") is not None:
+            return importlib.import_module(f"{package}.{name}")
+        raise AttributeError(f"module '{module}' has no attribute '{name}'")
 
     return __getattr__

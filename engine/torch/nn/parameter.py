@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from stridescope.engine.autograd.history import mark_inference
@@ -84,3 +85,10 @@ def _rebuilt(kind: type[Parameter], data: Tensor, requires_grad: bool) -> Parame
 
 Parameter.__module__ = Buffer.__module__ = "torch.nn.parameter"
 TENSOR_TYPES.add(Parameter)
+
+
+def __getattr__(name: str) -> Any:
+    """Uninitialized ones need ``torch`` itself: loaded when asked for."""
+    if name in ("UninitializedBuffer", "UninitializedParameter", "UninitializedTensorMixin", "is_lazy"):
+        return getattr(importlib.import_module("stridescope.engine.torch.nn.uninitialized"), name)
+    raise AttributeError(f"module 'torch.nn.parameter' has no attribute '{name}'")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
+from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch.optim import lr_scheduler
 from stridescope.engine.torch.optim._adafactor import Adafactor
 from stridescope.engine.torch.optim._muon import Muon
@@ -38,7 +36,5 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    if name == "swa_utils":  # needs torch.nn, which most users of an optimizer have loaded anyway
-        return importlib.import_module(f"{__name__}.swa_utils")
-    raise AttributeError(f"module 'torch.optim' has no attribute '{name}'")
+# swa_utils needs torch.nn, which most users of an optimizer have loaded anyway
+__getattr__ = missing_from("torch.optim", __name__)

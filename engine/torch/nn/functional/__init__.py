@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any as _Any
-
 from stridescope.engine.dispatch.parser import Function as _Function
 from stridescope.engine.ops import FUNCTIONS as _FUNCTIONS
+from stridescope.engine.torch._not_yet import missing_from as _missing_from
 from stridescope.engine.torch.nn.functional import activation as _activation
+from stridescope.engine.torch.nn.functional import alignment as _alignment
 from stridescope.engine.torch.nn.functional import attention as _attention
 from stridescope.engine.torch.nn.functional import loss as _loss
 from stridescope.engine.torch.nn.functional import margins as _margins
@@ -23,10 +23,9 @@ for _name in (
     "cosine_similarity", "pairwise_distance", "pdist",
 ):  # fmt: skip
     globals()[_name] = _TORCH[_name]
-for _name in ("linear",):
-    globals()[_name] = _NATIVE[_name]
+linear = _NATIVE["linear"]
 globals().update(_FUNCTIONS["torch.nn.functional"])
-for _part in (_activation, _loss, _margins, _pooling, _normalization, _sparse, _vision, _attention):
+for _part in (_activation, _alignment, _loss, _margins, _pooling, _normalization, _sparse, _vision, _attention):
     for _name, _value in list(vars(_part).items()):
         if not _name.startswith("_") and (
             isinstance(_value, _Function) or getattr(_value, "__module__", "") == _part.__name__
@@ -34,5 +33,4 @@ for _part in (_activation, _loss, _margins, _pooling, _normalization, _sparse, _
             globals()[_name] = _value
 
 
-def __getattr__(name: str) -> _Any:
-    raise AttributeError(f"module 'torch.nn.functional' has no attribute '{name}'")
+__getattr__ = _missing_from("torch.nn.functional")

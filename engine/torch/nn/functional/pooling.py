@@ -100,6 +100,52 @@ adaptive_max_pool1d, adaptive_max_pool1d_with_indices = _adaptive_max(1)
 adaptive_max_pool2d, adaptive_max_pool2d_with_indices = _adaptive_max(2)
 adaptive_max_pool3d, adaptive_max_pool3d_with_indices = _adaptive_max(3)
 
+# ---- at random places ------------------------------------------------------------------------------------------------
+
+
+def _fractional(dims: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    name = f"fractional_max_pool{dims}d"
+
+    def with_indices(
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        """Maxima of windows at random places, and the maxima's places."""
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+        if output_size is None:
+            ratio = _each(output_ratio, dims) if not isinstance(output_ratio, float) else (output_ratio,) * dims
+            output_size = [int(n * part) for n, part in zip(input.shape[-dims:], ratio, strict=True)]
+        if _random_samples is None:
+            batch = input.shape[0] if input.dim() == dims + 2 else 1
+            size = (batch, input.size(-dims - 1), dims)
+            _random_samples = TORCH["rand"](size, dtype=input.dtype, device=input.device)
+        return NATIVE[name](input, kernel_size, output_size, _random_samples)
+
+    def fractional_max_pool(
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        """Maxima of windows at random places; with ``return_indices`` also the maxima's places."""
+        found = with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+        return found if return_indices else found[0]
+
+    fractional_max_pool.__name__ = fractional_max_pool.__qualname__ = name
+    with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
+    return fractional_max_pool, with_indices
+
+
+fractional_max_pool2d, fractional_max_pool2d_with_indices = _fractional(2)
+fractional_max_pool3d, fractional_max_pool3d_with_indices = _fractional(3)
+
 # ---- power averages --------------------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,9 @@ from stridescope.engine.torch.nn.modules import (
     flatten,
     fold,
     instancenorm,
+    lazy,
     linear,
+    linear_cross_entropy,
     loss,
     margins,
     module,
@@ -32,6 +34,7 @@ from stridescope.engine.torch.nn.modules.module import Module
 PARTS = (
     module, linear, container, activation, attention, conv, loss, margins, pooling, dropout, flatten, batchnorm,
     instancenorm, normalization, sparse, padding, distance, fold, pixelshuffle, upsampling, rnn, transformer, adaptive,
+    lazy, linear_cross_entropy,
 )  # fmt: skip
 __all__ = []
 for _part in PARTS:

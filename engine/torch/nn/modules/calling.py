@@ -36,6 +36,7 @@ class Everywhere:
 
     forward_pre: OrderedDict[int, Callable[..., Any]] = OrderedDict()
     forward: OrderedDict[int, Callable[..., Any]] = OrderedDict()
+    forward_with_kwargs: OrderedDict[int, bool] = OrderedDict()
     forward_always: OrderedDict[int, bool] = OrderedDict()
     backward_pre: OrderedDict[int, Callable[..., Any]] = OrderedDict()
     backward: OrderedDict[int, Callable[..., Any]] = OrderedDict()
@@ -141,7 +142,7 @@ def _post_hooks(module: Module, args: Any, kwargs: dict[str, Any], result: Any, 
     for key, hook in (*Everywhere.forward.items(), *own.items()):
         if key in module._forward_hooks_always_called or key in Everywhere.forward_always:
             called.add(key)
-        with_kwargs = key in own and key in module._forward_hooks_with_kwargs
+        with_kwargs = key in Everywhere.forward_with_kwargs or (key in own and key in module._forward_hooks_with_kwargs)
         changed = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
         if changed is not None:
             result = changed
@@ -155,7 +156,7 @@ def _call_always(module: Module, args: Any, kwargs: dict[str, Any], called: set[
             continue
         hook = module._forward_hooks.get(key) or Everywhere.forward[key]
         try:
-            if key in module._forward_hooks_with_kwargs:
+            if key in module._forward_hooks_with_kwargs or key in Everywhere.forward_with_kwargs:
                 hook(module, args, kwargs, None)
             else:
                 hook(module, args, None)

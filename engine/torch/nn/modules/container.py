@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from stridescope.engine.tensor import Tensor
@@ -113,6 +113,22 @@ class Sequential(_Numbered):
             raise ValueError("add operator supports only objects of Sequential class, but "
                              f"{type(other)} is given.")  # fmt: skip
         return self.extend(list(other))
+
+    def __mul__(self, other: int) -> Sequential:
+        self._check_factor(other)
+        return Sequential(*list(self) * other)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, other: int) -> Self:
+        self._check_factor(other)
+        return self.extend(list(self) * (other - 1))
+
+    def _check_factor(self, other: Any) -> None:
+        if not isinstance(other, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(other)}")
+        if other <= 0:
+            raise ValueError(f"Non-positive multiplication factor {other} for {type(self)}")
 
 
 class ModuleList(_Numbered):
@@ -226,13 +242,13 @@ class ModuleDict(Module):
             self[key] = module
 
 
-def _described(key: Any, value: Any) -> str:
+def _described(key: Any, value: Any, kind_of: Callable[[Any], Any]) -> str:
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"
     sizes = "x".join(str(s) for s in value.size())
     where = f" ({value.device})" if value.is_cuda else ""
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-    return f"  ({key}): {kind} containing: [{value.dtype} of size {sizes}{where}]"
+    return f"  ({key}): {kind} containing: [{kind_of(value)} of size {sizes}{where}]"
 
 
 class ParameterList(Module):
@@ -284,7 +300,7 @@ class ParameterList(Module):
 
     def extra_repr(self) -> str:
         """The parameters, one a line."""
-        return "\n".join(_described(i, value) for i, value in enumerate(self))
+        return "\n".join(_described(i, value, lambda v: v.dtype) for i, value in enumerate(self))
 
 
 def _as_parameter(value: Any) -> Any:
@@ -353,6 +369,23 @@ class ParameterDict(Module):
         key = next(reversed(self._keys))
         return key, self.pop(key)
 
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._keys)
+
+    def __or__(self, other: Any) -> ParameterDict:
+        joined = self.copy()
+        joined.update(other)
+        return joined
+
+    def __ror__(self, other: Any) -> ParameterDict:
+        joined = other.copy()
+        joined.update(self)
+        return joined  # type: ignore[no-any-return]
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self
+
     def clear(self) -> None:
         """Take all parameters out."""
         for key in list(self._keys):
@@ -382,7 +415,7 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """The parameters, one a line."""
-        return "\n".join(_described(key, value) for key, value in self.items())
+        return "\n".join(_described(key, value, lambda v: v.type()) for key, value in self.items())
 
 
 for _kind in (Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.nn.parameter import Parameter
+from stridescope.engine.torch.nn.uninitialized import is_lazy
 
 if TYPE_CHECKING:
     from stridescope.engine.torch.nn.modules.module import Module
@@ -153,6 +154,8 @@ def _take(module: Module, name: str, key: str, value: Any, given: Any, metadata:
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
             f"but received {type(given)}"
         )
+        return
+    if is_lazy(value):  # nothing is known of it, and what was given is as unknown
         return
     if value.dim() == 0 and given.dim() == 1 and given.numel() == 1:
         given = given[0]

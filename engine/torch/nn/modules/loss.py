@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 from stridescope.engine.tensor import Tensor
@@ -148,6 +149,22 @@ class NLLLoss(_WeightedLoss):
         reduction: str = "mean",
     ) -> None:
         super().__init__(weight, size_average, reduce, reduction, ignore_index=ignore_index)
+
+
+class NLLLoss2d(NLLLoss):
+    """The old name of NLLLoss for images."""
+
+    def __init__(
+        self, weight: Tensor | None = None, size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+        reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        warnings.warn(
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in replacement and see "
+            "https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more details.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
 class CrossEntropyLoss(_WeightedLoss):

@@ -22,6 +22,15 @@ class CosineEmbeddingLoss(_Loss):
         super().__init__(size_average, reduce, reduction, margin=margin)
 
 
+class CTCLoss(_Loss):
+    """Minus the log probability of targets over all their alignments with the predictions."""
+
+    function, named = F.ctc_loss, ("blank", "zero_infinity")
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction=reduction, blank=blank, zero_infinity=zero_infinity)
+
+
 class HingeEmbeddingLoss(_Loss):
     """The distance of like pairs, and how far unlike ones are inside the margin."""
 

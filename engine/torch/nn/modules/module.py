@@ -10,9 +10,13 @@ from typing import Any, Self
 
 from stridescope.engine.autograd.handle import RemovableHandle
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._not_yet import refusing
+from stridescope.engine.torch.nn.modules import everywhere
 from stridescope.engine.torch.nn.modules.calling import HOOKS, call_module, register
 from stridescope.engine.torch.nn.modules.conversion import clear_grad, parsed_target, replace_data
+from stridescope.engine.torch.nn.modules.everywhere import HOOKS_ON_ALL, Registering, replaced
 from stridescope.engine.torch.nn.modules.loading import load_into, saved_state
+from stridescope.engine.torch.nn.modules.paths import METHODS
 from stridescope.engine.torch.nn.parameter import Buffer, Parameter
 
 REGISTRIES = ("_parameters", "_buffers", "_modules")
@@ -73,7 +77,7 @@ class Module:
         elif isinstance(value, Module):
             self._needs_init(name, "modules")
             _forget(self, name, "_modules")
-            state["_modules"][name] = value
+            state["_modules"][name] = replaced(Registering.modules, self, name, value)
         elif state.get("_modules") is not None and name in state["_modules"]:
             if value is not None:
                 raise TypeError(f"cannot assign '{_typename(value)}' as child module '{name}' "
@@ -141,6 +145,8 @@ class Module:
             raise ValueError(f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be created "
                              f"explicitly. To express '{name}' as a function of another Tensor, compute the value in "
                              "the forward() method.")  # fmt: skip
+        if param is not None and Registering.parameters:
+            param = replaced(Registering.parameters, self, name, param)
         self.__dict__["_parameters"][name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -151,6 +157,8 @@ class Module:
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"cannot assign '{_typename(tensor)}' object to buffer '{name}' "
                             "(torch Tensor or None required)")  # fmt: skip
+        if tensor is not None and Registering.buffers:
+            tensor = replaced(Registering.buffers, self, name, tensor)
         self.__dict__["_buffers"][name] = tensor
         if persistent:
             self._non_persistent_buffers_set.discard(name)
@@ -162,6 +170,8 @@ class Module:
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{_typename(module)} is not a Module subclass")
         self._check_name(name, "module", "_modules")
+        if module is not None and Registering.modules:
+            module = replaced(Registering.modules, self, name, module)
         self.__dict__["_modules"][name] = module
 
     register_module = add_module
@@ -249,38 +259,6 @@ class Module:
         """All buffers."""
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
-    def get_submodule(self, target: str) -> Module:
-        """The submodule at a dotted path; raises AttributeError when there is none."""
-        module: Any = self
-        for part in target.split(".") if target else ():
-            if not hasattr(module, part):
-                raise AttributeError(f"{module._get_name()} has no attribute `{part}`")
-            module = getattr(module, part)
-            if not isinstance(module, Module):
-                raise AttributeError(f"`{part}` is not an nn.Module")
-        return module  # type: ignore[no-any-return]
-
-    def get_parameter(self, target: str) -> Parameter:
-        """The parameter at a dotted path."""
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        found = getattr(module, name)
-        if not isinstance(found, Parameter):
-            raise AttributeError(f"`{name}` is not an nn.Parameter")
-        return found
-
-    def get_buffer(self, target: str) -> Tensor:
-        """The buffer at a dotted path."""
-        path, _, name = target.rpartition(".")
-        module = self.get_submodule(path)
-        if not hasattr(module, name):
-            raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
-        if name not in module._buffers:
-            raise AttributeError(f"`{name}` is not a buffer")
-        return module._buffers[name]  # type: ignore[no-any-return]
-
     # ---- changing all --------------------------------------------------------------------------------------------
 
     def apply(self, fn: Callable[[Module], None]) -> Self:
@@ -355,7 +333,13 @@ class Module:
 
     def share_memory(self) -> Self:
         """Accepted for compatibility: worker processes copy."""
+        for tensor in itertools.chain(self.parameters(), self.buffers()):
+            tensor.share_memory_()
         return self
+
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Not here: raises NotImplementedError."""
+        refusing("torch", "compile")()
 
     def train(self, mode: bool = True) -> Self:
         """Switch this module and all below to training mode, or to evaluation."""
@@ -486,4 +470,9 @@ for _method, _kind in (
     ("register_load_state_dict_post_hook", "_load_state_dict_post_hooks"),
 ):
     setattr(Module, _method, _register_method(_kind))
+for _name, _function in METHODS.items():
+    setattr(Module, _name, _function)
+for _hook in HOOKS_ON_ALL:
+    globals()[_hook.__name__] = _hook
+register_module_backward_hook = everywhere.register_module_backward_hook
 Module.__module__ = "torch.nn.modules.module"

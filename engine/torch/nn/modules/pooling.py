@@ -206,6 +206,48 @@ class LPPool3d(_LPPool):
     function = F.lp_pool3d
 
 
+class _FractionalMax(Applied):
+    """Maxima of windows whose places are drawn anew in every call; raises ValueError for bad sizes."""
+
+    passed = ("kernel_size", "output_size", "output_ratio", "return_indices", "_random_samples")
+    dims: ClassVar[int]
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> None:
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{type(self).__name__} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        ratio = None if output_ratio is None else numbers(output_ratio, self.dims)
+        if ratio is not None and not all(0 < part < 1 for part in ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+        super().__init__(
+            kernel_size=numbers(kernel_size, self.dims),
+            return_indices=return_indices,
+            output_size=None if output_size is None else numbers(output_size, self.dims),
+            output_ratio=ratio,
+        )
+        self.register_buffer("_random_samples", _random_samples)
+
+
+class FractionalMaxPool2d(_FractionalMax):
+    """Maxima of randomly placed windows of an image."""
+
+    dims, function = 2, F.fractional_max_pool2d
+
+
+class FractionalMaxPool3d(_FractionalMax):
+    """Maxima of randomly placed windows of a volume."""
+
+    dims, function = 3, F.fractional_max_pool3d
+
+
 class _MaxUnpool(Applied):
     """The elements put where the maxima stood."""
 

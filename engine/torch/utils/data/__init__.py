@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch.utils.data._utils.collate import default_collate, default_convert
 from stridescope.engine.torch.utils.data._utils.worker import get_worker_info
 from stridescope.engine.torch.utils.data.dataloader import DataLoader, _DatasetKind
@@ -36,3 +37,5 @@ __all__ = [
     "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
     "WeightedRandomSampler", "default_collate", "default_convert", "get_worker_info", "random_split",
 ]  # fmt: skip
+
+__getattr__ = missing_from("torch.utils.data", __name__)
