@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from stridescope.engine.events import Wire
 from stridescope.engine.recording.columns import Batch, DamagedBatch, Schema, decode_kinds, decompress
 from stridescope.engine.recording.content import Blob
+from stridescope.engine.recording.rough import RoughBatch, is_rough
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -45,11 +46,11 @@ class Batches:
 
     def __init__(self, database: sqlite3.Connection, schema: Schema) -> None:
         self._database, self._schema = database, schema
-        self._batches: Recent[int, Batch] = Recent(16)
+        self._batches: Recent[int, Batch | RoughBatch] = Recent(16)
         self._wires: Recent[int, list[Wire]] = Recent(6)
         self._blobs: Recent[bytes, bytes] = Recent(256)
 
-    def batch(self, first: int) -> Batch:
+    def batch(self, first: int) -> Batch | RoughBatch:
         """Return the batch that begins at step ``first``."""
         return self._batches.use(first, lambda: self._read(first))
 
@@ -61,10 +62,12 @@ class Batches:
         """Return the bytes kept under ``key``."""
         return self._blobs.use(key, lambda: self._load(key))
 
-    def _read(self, first: int) -> Batch:
+    def _read(self, first: int) -> Batch | RoughBatch:
         row = self._database.execute("SELECT kinds, body FROM events WHERE first = ?", (first,)).fetchone()
         if row is None:
             raise DamagedBatch(f"the events from step {first} on are missing")
+        if is_rough(row[1]):
+            return RoughBatch(first, row[0], row[1], self._schema, self._blob)
         return Batch(first, decode_kinds(row[0]), row[1], self._schema, self._blob)
 
     def _blob(self, key: bytes, nbytes: int) -> Blob:
@@ -75,6 +78,11 @@ class Batches:
         if row is None:
             raise DamagedBatch("values that an event mentions are missing")
         return decompress(row[0], _LARGEST_BLOB)
+
+    def roughs(self) -> list[int]:
+        """Return where the rough batches begin: those of a recording that has not ended."""
+        rows = self._database.execute("SELECT first FROM events WHERE substr(body, 1, 1) = x'00'")
+        return [first for (first,) in rows]
 
     def firsts(self, after: int = -1) -> Iterator[tuple[int, int, bytes]]:
         """Yield first step, last step and packed kinds of every batch that begins after a step."""

@@ -146,9 +146,14 @@ def as_tuples(value: Any) -> Any:
     return tuple(map(as_tuples, value)) if isinstance(value, list) else value
 
 
+def unpack_values(packed: bytes | msgspec.Raw) -> Any:
+    """Undo :func:`pack_value`, tuples at every depth having become lists."""
+    return _decoder.decode(packed)
+
+
 def unpack_value(packed: bytes | msgspec.Raw) -> Any:
     """Undo :func:`pack_value`."""
-    return as_tuples(_decoder.decode(packed))
+    return as_tuples(unpack_values(packed))
 
 
 # ---- encoding ----------------------------------------------------------------------------------------------------
@@ -219,7 +224,9 @@ class _Encoder:
     def _bytes(self, field: Field, column: Sequence[bytes]) -> None:
         self.tables.append([self._kept(values) for values in column])
 
-    def _kept(self, values: bytes) -> bytes | tuple[bytes, int]:
+    def _kept(self, values: bytes | tuple[bytes, int]) -> bytes | tuple[bytes, int]:
+        if isinstance(values, tuple):  # kept already
+            return values
         key = self.keep(values)
         return values if key is None else (key, len(values))
 
@@ -434,6 +441,13 @@ class Schema:
         self.codes = tuple(known[kind.name] for kind in kinds)
         self._sources = [self._fields(kind, now[code]) for kind, code in zip(kinds, self.codes, strict=True)]
         self.translation = np.array(self.codes or [0], np.uint8)
+        self.current = self.codes == tuple(range(len(now))) and not any(self._sources)
+        # Where in a wire of a kind its bytes stand; no kind has two fields of bytes.
+        self.holders = {
+            code: 1 + [field.form for field in kind.fields].index("bytes")
+            for code, kind in enumerate(kinds)
+            if any(field.form == "bytes" for field in kind.fields)
+        }
 
     @staticmethod
     def _fields(then: Kind, now: Kind) -> list[int | Any] | None:

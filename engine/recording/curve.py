@@ -19,6 +19,7 @@ from stridescope.engine.events import (
 )
 from stridescope.engine.recording.batches import Batches
 from stridescope.engine.recording.columns import Batch, DamagedBatch, Ints, decompress
+from stridescope.engine.recording.rough import RoughBatch
 
 _POINT = 3 * 8  # bytes
 _LARGEST = 1 << 33
@@ -96,7 +97,7 @@ class Curve:
         self.read_until = until
 
 
-def _moves(batch: Batch) -> Iterator[tuple[int, int, int, int]]:
+def _moves(batch: Batch | RoughBatch) -> Iterator[tuple[int, int, int, int]]:
     for event, effect in _EFFECTS.items():
         steps = batch.steps_of(event).tolist()
         sizes = batch.ints(event, "size").tolist() or [0] * len(steps)

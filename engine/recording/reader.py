@@ -253,7 +253,11 @@ class Recording:
         for first, count, packed in rows:
             if id in unpack_ints(decompress(packed), count) and first < self.steps:
                 found += self._batches.batch(first).touching(entity, wanted).tolist()
-        return found
+        for first in self._batches.roughs():
+            found += [
+                step for step in self._batches.batch(first).touching(entity, wanted).tolist() if step < self.steps
+            ]
+        return sorted(found)
 
     # ---- the whole run at a glance ----
 

@@ -20,6 +20,9 @@ FORMAT = 1
 _APPLICATION = 0x53545244  # "STRD"
 _MAGIC = b"SQLite format 3\0"
 
+# Pages that the log takes before they are written a second time, into the database itself: 40 MB.
+_CHECKPOINT_PAGES = 10_000
+
 # Bytes up to this length stand in the event; longer ones are kept once each in the table blob.
 INLINE = 256
 
@@ -49,10 +52,12 @@ def create(path: str | os.PathLike[str], meta: Mapping[str, Any]) -> sqlite3.Con
     _make_room(target)
     try:
         database = sqlite3.connect(target, check_same_thread=False, isolation_level=None)
+        database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # what the rough batches took is given back at the end
         database.executescript(f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT}; {TABLES}")
         set_meta(database, {"format": FORMAT, "kinds": described(kinds_now()), **meta})
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
+        database.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
     except sqlite3.Error as error:
         raise RecordingError(f"{target} cannot be written: {error}") from error
     return database
@@ -86,6 +91,7 @@ def set_meta(database: sqlite3.Connection, values: Mapping[str, Any]) -> None:
 def finish(database: sqlite3.Connection) -> None:
     """Make a recording a single file and close it. Where someone reads it, they tidy up when they close it."""
     with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(database):
+        database.execute("PRAGMA incremental_vacuum").fetchall()
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         database.execute("PRAGMA journal_mode = DELETE")
 

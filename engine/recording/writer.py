@@ -1,21 +1,20 @@
 """The writer: takes the engine's events and keeps them, while the script runs on.
 
-The engine appends wire tuples to a plain list. A thread empties it at least every 50 ms, encodes what it found in
-batches and commits them, so a killed process loses no more than that. When the recording is closed the keyframes
-are added.
+The engine appends wire tuples to a plain list. A thread empties it at least every 50 ms, packs what it found in
+batches and commits them, so a killed process loses no more than that. When the recording is closed the batches become
+columns and the keyframes are added.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import sqlite3
 import threading
 import time
 import tokenize
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import xxhash
@@ -24,9 +23,10 @@ import zstandard
 from stridescope.engine.events import Journal, SourceSeen, Wire
 from stridescope.engine.recording import keyframes, store
 from stridescope.engine.recording.batches import Batches
-from stridescope.engine.recording.columns import Encoded, Schema, encode, kinds_now, pack_ints
+from stridescope.engine.recording.columns import Encoded, Schema, kinds_now, pack_ints
 from stridescope.engine.recording.curve import Curve
 from stridescope.engine.recording.machine import Machine
+from stridescope.engine.recording.rough import RoughBatch, pack_rough
 from stridescope.engine.recording.store import INLINE, RecordingError
 
 FLUSH_SECONDS = 0.05
@@ -39,13 +39,15 @@ class Blobs:
     def __init__(self) -> None:
         self._known: set[bytes] = set()
         self._fresh: list[tuple[bytes, bytes]] = []
+        # The fast level: values of floats hardly become smaller, whatever the effort.
+        self._compress = zstandard.ZstdCompressor(level=-1).compress
 
     def put(self, values: bytes) -> bytes:
         """Keep ``values`` and return their key."""
         key = xxhash.xxh3_128_digest(values)
         if key not in self._known:
             self._known.add(key)
-            self._fresh.append((key, zstandard.ZstdCompressor(level=1).compress(values)))
+            self._fresh.append((key, self._compress(values)))
         return key
 
     def keep(self, values: bytes) -> bytes | None:
@@ -71,7 +73,7 @@ class Writer:
         self._database = store.create(path, facts)
         self._buffer: list[Wire] = []
         self._journal: Journal | None = None
-        self._steps, self._blobs = 0, Blobs()
+        self._steps, self._blobs, self._schema = 0, Blobs(), Schema(kinds_now())
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._flush_often, name="stridescope-recording", daemon=True)
         self._thread.start()
@@ -112,7 +114,7 @@ class Writer:
         self.flush()
         self._guard(self._end, {"ended": True, "status": status, "failure": self.failure or None})
         if not self.failure:
-            self._guard(self._add_keyframes, None)
+            self._guard(self._tidy_up, None)
         store.finish(self._database)
 
     # ---- inside ----
@@ -148,16 +150,19 @@ class Writer:
     def _write(self, wires: list[Wire]) -> None:
         for start in range(0, len(wires), BATCH):
             batch = wires[start : start + BATCH]
-            self._write_batch(encode(batch, self._blobs.keep), len(batch))
+            kinds, body = pack_rough(batch, self._blobs.keep, self._schema)
+            last = self._steps + len(batch) - 1
+            self._database.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (self._steps, last, kinds, body))
+            self._steps += len(batch)
         self._blobs.write(self._database)
         for wire in wires:
             if wire[0] == SourceSeen.code:
                 self._write_source(*wire[1:])
 
-    def _write_batch(self, batch: Encoded, count: int) -> None:
-        first = self._steps
+    def _write_columns(self, first: int, batch: Encoded) -> None:
+        """Put columns in the place of a rough batch, and note what it touches."""
         self._database.execute(
-            "INSERT INTO events VALUES (?, ?, ?, ?)", (first, first + count - 1, batch.kinds, batch.body)
+            "UPDATE events SET kinds = ?, body = ? WHERE first = ?", (batch.kinds, batch.body, first)
         )
         compress = zstandard.ZstdCompressor(level=3).compress
         self._database.executemany(
@@ -168,7 +173,6 @@ class Writer:
                 if len(ids)
             ],
         )
-        self._steps += count
 
     def _write_source(self, source: int, path: str) -> None:
         try:
@@ -181,15 +185,24 @@ class Writer:
     def _end(self, facts: dict[str, Any]) -> None:
         store.set_meta(self._database, facts)
 
-    def _add_keyframes(self, _: None) -> None:
+    def _tidy_up(self, _: None) -> None:
+        """Make columns of the batches, and add the keyframes."""
         store.set_meta(self._database, {"keyframes": store.described(keyframes.KINDS)})
-        machine, batches = Machine(), Batches(self._database, Schema(kinds_now()))
-        curve, firsts = Curve(), [first for first, _, _ in batches.firsts()]
-        wires = itertools.chain.from_iterable(batches.wires(first) for first in firsts if curve.add(batches, first))
-        for _ in keyframes.walk(machine, wires):
+        machine, curve = Machine(), Curve()
+        for _ in keyframes.walk(machine, self._tidied(curve)):
             keyframes.store(self._database, machine, self._blobs.put)
             self._blobs.write(self._database)
         self._database.execute("INSERT OR REPLACE INTO curve VALUES (?, ?)", curve.packed())
+
+    def _tidied(self, curve: Curve) -> Iterator[Wire]:
+        """Yield all events; batches become columns on the way, and the memory curve takes them in."""
+        batches = Batches(self._database, self._schema)
+        for first, _, _ in list(batches.firsts()):
+            batch = batches.batch(first)
+            if isinstance(batch, RoughBatch) and (columns := batch.as_columns()) is not None:
+                self._write_columns(first, columns)
+            curve.add(batches, first)
+            yield from batch.wires()
 
 
 _WRITERS: weakref.WeakSet[Writer] = weakref.WeakSet()

@@ -20,6 +20,7 @@ class Positions:
     def __init__(self, calls: dict[int, Call]) -> None:
         self._calls = calls
         self.asked = 0  # how often an op asked
+        self.hushed: set[types.CodeType] = set()  # functions whose calls are not recorded, because they ran no op
 
     def where(self) -> Where:
         """Return ``(frame, source, line, column, end_line, end_column)`` of the running user expression."""
@@ -30,8 +31,15 @@ class Positions:
             call = calls.get(id(frame))
             if call is not None and call.code.object is frame.f_code:
                 return call.places.get(frame.f_lasti) or _place(call, frame.f_lasti)
+            if self.hushed and frame.f_code in self.hushed:
+                self.wake(frame)
+                continue
             frame = frame.f_back
         return NOWHERE
+
+    def wake(self, frame: types.FrameType) -> None:
+        """Record the calls of a function again, which runs an op after all; the tracer puts its own way here."""
+        self.hushed.discard(frame.f_code)
 
     def user_frames(self, frame: types.FrameType | None) -> Iterator[types.FrameType]:
         """Yield the frames of the user's files, from ``frame`` outwards."""

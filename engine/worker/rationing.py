@@ -2,6 +2,9 @@
 
 A function that is called very often in a row without any op is recorded a number of times, then no longer.
 
+Where ops run between the lines, that is done only while lines take more than their share of the time, and only to
+lines and functions that run no op themselves.
+
 A person steps through hundreds of rounds of a loop, not through millions; recording them all would take many times
 the script's own time and fill the disk with numbers nobody looks at. Lines that run ops are always recorded, and while
 something can stop the script (a step, a breakpoint, a pause) all lines are. Where rationing sets in the recording
@@ -11,6 +14,7 @@ says so (:class:`~stridescope.engine.events.LineRationed`), and names that it no
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from stridescope.engine.worker.names import Names
@@ -22,6 +26,8 @@ STRIDE = 251  # lines between two samples: a prime, so that the samples fall on 
 WITHOUT_NAMES = 400  # estimated visits after which a line's names are not followed
 SILENT = 2_000  # estimated visits after which a line is not recorded
 CALLS = 1_000  # calls in a row without an op after which a function is not recorded
+LINE_SECONDS = 8e-6  # what a recorded line takes, its names and the recording's own thread included
+LINES_SHARE = 0.1  # of the time; a script between whose ops more lines run than that allows is rationed too
 UNFOLLOWED = "… (changes too often to be recorded)"
 # What stands in the place of a rationed line's names; told apart by identity.
 NAMELESS, QUIET = Names((), (), ()), Names((), (), ())
@@ -33,6 +39,12 @@ class Ration:
     def __init__(self) -> None:
         self.wanted = True  # False while something can stop the script, or when every line is asked for
         self._codes: list[Code] = []
+        self._began, self._lines = time.process_time(), 0
+
+    def is_too_dear(self) -> bool:
+        """Take note of :data:`STRIDE` more lines, and say whether lines take more than their share of the time."""
+        self._lines += STRIDE
+        return self._lines * LINE_SECONDS > LINES_SHARE * (time.process_time() - self._began)
 
     def sample(self, call: Call, line: int) -> Names | None:
         """Take note that a line was reached in a stretch without ops; return what it is rationed to from now on."""
@@ -55,7 +67,15 @@ class Ration:
         if code.asked != asked:
             code.calls, code.asked = 0, asked
         code.calls += 1
-        if code.calls < CALLS or code.quiet or not self.wanted:
+        return code.calls >= CALLS and self._hush(code)
+
+    def count_free_call(self, code: Code, ops: int, dear: bool) -> bool:
+        """Count a call that has ended, in which ``ops`` ops ran; ``dear`` says whether lines take too much time."""
+        code.free_calls = 0 if ops else code.free_calls + 1
+        return dear and code.free_calls >= CALLS and self._hush(code)
+
+    def _hush(self, code: Code) -> bool:
+        if code.quiet or code.woken or not self.wanted:
             return False
         code.quiet = True
         self._codes.append(code)
@@ -65,6 +85,6 @@ class Ration:
         """Record every line again; return whether any was rationed."""
         codes, self._codes = self._codes, []
         for code in codes:
-            code.names, code.quiet, code.calls = code.plan, False, 0
+            code.names, code.quiet, code.calls, code.free_calls = code.plan, False, 0, 0
             code.visits.clear()
         return bool(codes)

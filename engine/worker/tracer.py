@@ -6,12 +6,11 @@ work. It holds no reference to any value of the script: a tensor dies when the s
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from stridescope.engine.events import (
     ExceptionRaised,
@@ -25,14 +24,14 @@ from stridescope.engine.events import (
     Wire,
     journal,
 )
-from stridescope.engine.worker.frame_locals import OPTIMIZED, Locals, locals_of
+from stridescope.engine.worker.frame_locals import OPTIMIZED, Locals, Read, locals_of, reader_of
 from stridescope.engine.worker.names import Bound, Names, Parts, can_change, look_at, plan, worth_showing
 from stridescope.engine.worker.positions import Positions, Where, spans_of
 from stridescope.engine.worker.rationing import NAMELESS, QUIET, STRIDE, UNFOLLOWED, Ration
 from stridescope.engine.worker.text import short_text
 from stridescope.engine.worker.tracebacks import entries
 
-LINE = LineReached.code
+LINE, BOUND = LineReached.code, NameBound.code
 # Names that a line merely reads are looked at again, and what is inside an argument is looked for, as long as all of
 # that takes less than this: some seconds at once, so that a short script shows every change, and later this part of
 # the time, so that a long one is not slowed.
@@ -47,8 +46,8 @@ class Code:
     """What the tracer knows of a code object of the user's files."""
 
     __slots__ = (
-        "arguments", "asked", "calls", "is_module", "name", "names", "object", "optimized", "plan", "quiet", "source",
-        "spans", "visits",
+        "arguments", "asked", "calls", "free_calls", "is_module", "name", "names", "object", "optimized", "plan",
+        "quiet", "source", "spans", "visits", "watched", "woken",
     )  # fmt: skip
 
     def __init__(self, code: types.CodeType, source: int) -> None:
@@ -60,6 +59,8 @@ class Code:
         self.spans: list[Span] = []
         self.visits: dict[int, int] = {}  # how often each line was reached, estimated by samples
         self.calls, self.asked, self.quiet = 0, 0, False  # how often it was called since an op ran; not recorded?
+        self.free_calls, self.woken = 0, False  # how often in a row it ran no op itself; did it, when not recorded?
+        self.watched = False  # a watch's own note: does it report the lines of this code?
 
     def read_spans(self) -> list[Span]:
         """Decode the positions when the first op asks for one."""
@@ -70,10 +71,10 @@ class Code:
 class Call:
     """A live frame of the user's files, and what was last told of its names."""
 
-    __slots__ = ("changing", "code", "id", "known", "places", "plain", "space", "todo", "unfollowed")
+    __slots__ = ("asked", "changing", "code", "id", "known", "places", "plain", "space", "todo", "unfollowed")
 
     def __init__(self, number: int, code: Code, frame: types.FrameType) -> None:
-        self.id, self.code = number, code
+        self.id, self.code, self.asked = number, code, 0
         # A module's or class body's own dict, taken now: in the midst of a comprehension f_locals shows its names only.
         self.space: Locals | None = None if code.optimized else frame.f_locals
         self.todo: Names | None = None  # the names of the line that runs now, looked at when the next is reached
@@ -90,6 +91,7 @@ class Tracer:
     def __init__(self, belongs: Callable[[str], bool], every_line: bool = False) -> None:
         self.calls: dict[int, Call] = {}  # by id(frame); a frame object as the key would keep its values alive
         self.positions = Positions(self.calls)
+        self.positions.wake = self._wake  # type: ignore[method-assign]
         self.sources: dict[str, int] = {}
         self._real_paths: dict[int, str] = {}
         self.main: Call | None = None
@@ -104,6 +106,8 @@ class Tracer:
         self.every_line, self.ration = every_line, Ration()
         self.ration.wanted = not every_line
         self._countdown, self._samples, self._asked = STRIDE, 0, 0
+        self._dear = False  # do lines take more than their share of the time?
+        self._looked_at: tuple[Call, int, int] | None = None  # the line sampled last among ops, and the ops until it
         self._interrupted = False  # an exception is on its way, or has ended calls
         self._raised_at = (0, 0, 0)  # the exception told of last: its id, the id of its frame, the instruction
         self._raised = 0  # id of the exception that is on its way and was told of
@@ -156,15 +160,35 @@ class Tracer:
         line = code.object.co_firstlineno
         emit((FrameEntered.code, call.id, self._parent(frame), code.source, code.name, line))
         if code.arguments.stored:
-            with self._spending():
-                self._look(call, frame, code.arguments)
-        if self.ration.count_call(code, self.positions.asked):
-            emit((LineRationed.code, code.source, line))
+            began = self._begin_look()
+            self._look(call, frame, code.arguments)
+            self._end_look(began)
+        call.asked = self.positions.asked
+        if self.ration.count_call(code, call.asked):
+            self._hush(code)
         return call
 
+    def _hush(self, code: Code) -> None:
+        emit((LineRationed.code, code.source, code.object.co_firstlineno))
+        self.positions.hushed.add(code.object)
+
+    def _wake(self, frame: types.FrameType) -> None:
+        """A function whose calls are not recorded runs an op: from this call on it is recorded, for good."""
+        self.positions.hushed.discard(frame.f_code)
+        code = self.code_of(frame.f_code)
+        if code is not None:
+            code.quiet, code.woken = False, True
+            self.enter(frame, code)
+            self.lifted()
+
     def _parent(self, frame: types.FrameType) -> int:
-        outer = self.positions.user_frame(frame.f_back)
-        return self.calls[id(outer)].id if outer is not None else 0
+        outer, calls = frame.f_back, self.calls
+        while outer is not None:
+            call = calls.get(id(outer))
+            if call is not None and call.code.object is outer.f_code:
+                return call.id
+            outer = outer.f_back
+        return 0
 
     def reach(self, frame: types.FrameType, line: int) -> bool:
         """A line is about to run: tell first what the last one did to names; return whether it is still of interest."""
@@ -190,12 +214,32 @@ class Tracer:
 
     def _sample(self, call: Call, line: int) -> None:
         """Look up, once in some hundred lines, whether this is a long loop; let the recording keep pace."""
+        if self._looked_at is not None:
+            self._sample_among_ops(call)
+            return
         self._countdown = STRIDE
         self._samples += 1
         if not self._samples % SAMPLES_PER_FLUSH:
             self.keep_pace()
         asked, self._asked = self._asked, self.positions.asked
-        if asked == self._asked and self.ration.wanted and (rationed := self.ration.sample(call, line)) is not None:
+        self._dear = self.ration.is_too_dear()
+        if not self.ration.wanted:
+            return
+        if asked == self._asked:
+            self._ration(call, line)
+        elif self._dear:  # whether the line itself runs an op is known when the next is reached
+            self._looked_at, self._countdown = (call, line, self._asked), 1
+
+    def _sample_among_ops(self, here: Call) -> None:
+        """Count the line that was reached before this one, if neither it nor what it called ran an op."""
+        self._countdown = STRIDE - 1
+        if self._looked_at is not None:
+            (call, line, asked), self._looked_at = self._looked_at, None
+            if call is here and asked == self.positions.asked and self.ration.wanted:
+                self._ration(call, line)
+
+    def _ration(self, call: Call, line: int) -> None:
+        if (rationed := self.ration.sample(call, line)) is not None:
             self._let_go_of_names(call, call.code.plan.get(line))
             if rationed is QUIET:
                 emit((LineRationed.code, call.code.source, line))
@@ -214,6 +258,7 @@ class Tracer:
         """While ``wanted``, ration nothing; the frames that run catch up with their names at their next line."""
         self.ration.wanted = not (wanted or self.every_line)
         if wanted and self.ration.lift():
+            self.positions.hushed.clear()
             self.lifted()
 
     def lifted(self) -> None:
@@ -233,6 +278,8 @@ class Tracer:
         if call is not self.main:
             del self.calls[id(frame)]
             emit((FrameLeft.code, call.id))
+            if self.ration.count_free_call(call.code, self.positions.asked - call.asked, self._dear):
+                self._hush(call.code)
 
     def unwind(self, frame: types.FrameType, error: BaseException) -> None:
         """A call ends by an exception; that it ended is told when someone handles it, so that a failure stays seen."""
@@ -306,46 +353,54 @@ class Tracer:
 
     def _look(self, call: Call, frame: types.FrameType, names: Names) -> None:
         """Tell of the names that changed."""
-        values = locals_of(frame) if call.space is None else call.space
+        read = reader_of(frame) if call.space is None else call.space.__getitem__
         if call.unfollowed:
             if call.todo is NAMELESS or call.todo is QUIET:
                 return
             names = names._replace(stored=(*call.unfollowed, *names.stored))
             call.unfollowed.clear()
-        for name in names.stored:
-            self._tell(call, name, values)
+        plain = call.plain
+        for name in names.stored:  # as in _tell; a call less for each counter of a loop
+            try:
+                value = read(name)
+            except (KeyError, NameError):
+                self._tell(call, name, read)
+                continue
+            if type(value) not in SMALL:
+                plain.pop(name, None)
+                self._tell_value(call, name, value)
+            elif plain.get(name, call) is not value:
+                self._tell_small(call, name, value)
         if names.module and (module := self._modules.get(id(frame.f_globals))) is not None:
             for name in names.module:
-                self._tell(module, name, frame.f_globals)
-        if names.read and call.changing:
-            self._look_again(call, names, values)
+                self._tell(module, name, frame.f_globals.__getitem__)
+        if names.read and call.changing and not call.changing.isdisjoint(names.read):
+            self._look_again(call, names, read)
 
-    @contextlib.contextmanager
-    def _spending(self) -> Iterator[None]:
-        """Look as deep as the time allows that such looks may take, and count what this one takes."""
+    def _look_again(self, call: Call, names: Names, read: Read) -> None:
+        """Look at what the line read and may have changed in place, while that costs little of the time."""
+        began = self._begin_look()
+        if self._deep:
+            for name in names.read:
+                if name in call.changing:
+                    self._tell(call, name, read)
+        self._end_look(began)
+
+    def _begin_look(self) -> float:
+        """Look as deep as the time allows that such looks may take, until :meth:`_end_look` adds what this one took."""
         began = time.perf_counter()
         self._deep = self._reread <= REREAD_SECONDS + REREAD_SHARE * (began - self._started)
-        try:
-            yield
-        finally:
-            self._deep = True
-            self._reread += time.perf_counter() - began
+        return began
 
-    def _look_again(self, call: Call, names: Names, values: Locals) -> None:
-        """Look at what the line read and may have changed in place, while that costs little of the time."""
-        again = [name for name in names.read if name in call.changing]
-        if not again:
-            return
-        with self._spending():
-            if self._deep:
-                for name in again:
-                    self._tell(call, name, values)
+    def _end_look(self, began: float) -> None:
+        self._deep = True
+        self._reread += time.perf_counter() - began
 
-    def _tell(self, call: Call, name: str, values: Locals) -> None:
+    def _tell(self, call: Call, name: str, read: Read) -> None:
         """Tell of a name, if what it stands for is not what was told last."""
         try:
-            value = values[name]
-        except KeyError:
+            value = read(name)
+        except (KeyError, NameError):
             if name in call.known:
                 self._forget(call, name)
             return
@@ -360,12 +415,16 @@ class Tracer:
     def _tell_small(self, call: Call, name: str, value: object) -> None:
         """Tell of a number or the like, the most frequent kind of change, on a shorter way."""
         call.plain[name] = value
-        before, text = call.known.get(name, UNKNOWN), short_text(value)
-        if before[0] or before[1] != text:
-            call.known[name] = (0, text, ())
-            emit((NameBound.code, call.id, name, 0, text))
-            if before[2]:
-                _tell_parts(call.id, name, before[2], ())
+        known = call.known
+        before, text = known.get(name, UNKNOWN), short_text(value) if type(value) is int else repr(value)
+        if before[1] == text and not before[0]:
+            return
+        known[name] = (0, text, ())
+        if (send := journal.emit) is not None:
+            send((BOUND, call.id, name, 0, text))
+        if before[2]:
+            _tell_parts(call.id, name, before[2], ())
+        if call.changing:
             call.changing.discard(name)
 
     def _tell_value(self, call: Call, name: str, value: object) -> None:

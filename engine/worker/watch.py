@@ -105,15 +105,19 @@ if sys.version_info >= (3, 12):
                 events.RAISE: self._raise,
             }
 
-        @_safely
         def _start(self, code: types.CodeType, _: int) -> object:
-            known = self._tracer.code_of(code)
-            if known is None:
-                return sys.monitoring.DISABLE
-            sys.monitoring.set_local_events(self._tool, code, 0 if known.quiet else self.LOCAL)
-            if known.quiet:
-                return sys.monitoring.DISABLE
-            self._tracer.enter(sys._getframe(2), known)
+            try:
+                known = self._tracer.code_of(code)
+                if known is None:
+                    return sys.monitoring.DISABLE
+                if known.quiet is known.watched:
+                    known.watched = not known.quiet
+                    sys.monitoring.set_local_events(self._tool, code, self.LOCAL if known.watched else 0)
+                if known.quiet:
+                    return sys.monitoring.DISABLE
+                self._tracer.enter(sys._getframe(1), known)
+            except Exception as error:
+                return _give_up(self, error)
             return None
 
         def _line(self, _: types.CodeType, line: int) -> object:
@@ -133,9 +137,12 @@ if sys.version_info >= (3, 12):
                 return sys.monitoring.DISABLE
             return None if self._reach(sys._getframe(2), line) else sys.monitoring.DISABLE
 
-        @_safely
-        def _return(self, *_: object) -> None:
-            self._tracer.leave(sys._getframe(2))
+        def _return(self, *_: object) -> object:
+            try:
+                self._tracer.leave(sys._getframe(1))
+            except Exception as error:
+                return _give_up(self, error)
+            return None
 
         @_safely
         def _unwind(self, code: types.CodeType, _: int, error: BaseException) -> None:

@@ -1,8 +1,8 @@
-"""What recording costs a script: ``python tests/benchmarks/tracing.py`` prints CPU times, plain and recorded.
+"""What recording costs a script: ``python tests/benchmarks/tracing.py [NAME…]`` prints CPU times, plain and recorded.
 
 Every script is run in processes of its own, plain and recorded in turn; the figure is the CPU time that the script
-itself measures (all threads of its process, so the recording's own thread counts). Only the last runs ops: the others
-show the price of a Python line.
+itself measures (all threads of its process, so the recording's own thread counts). The last two run ops, one of them
+with many lines between; the others show the price of a Python line. With ``--every-line`` nothing is rationed.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ RUN = "import sys; from stridescope.engine.worker import launch, recorded; "
 WAYS = {
     "plain": RUN + "launch.leave(launch.run_script(sys.argv[1]))",
     "recorded": RUN + "launch.leave(recorded.record_script(sys.argv[1], (), sys.argv[2]))",
-    "every line": RUN + "launch.leave(recorded.record_script(sys.argv[1], (), sys.argv[2], every_line=True))",
 }
+EVERY_LINE = RUN + "launch.leave(recorded.record_script(sys.argv[1], (), sys.argv[2], every_line=True))"
 LOOP = """
     def work(n):
         a = i = 0
@@ -45,7 +45,74 @@ SCRIPTS = {
     def work(n):
         return sum(inner(i) for i in range(n))
     """,
-        "work(50_000)",
+        "work(200_000)",
+    ),
+    "recursion": (
+        """
+    def fib(n):
+        if n < 2:
+            return n
+        return fib(n - 1) + fib(n - 2)
+    """,
+        "fib(26)",
+    ),
+    "methods": (
+        """
+    class Point:
+        def __init__(self, x, y):
+            self.x = x
+            self.y = y
+
+        def plus(self, other):
+            return Point(self.x + other.x, self.y + other.y)
+
+    def work(n):
+        point, step = Point(0, 0), Point(1, 2)
+        for _ in range(n):
+            point = point.plus(step)
+        return point.x
+    """,
+        "work(150_000)",
+    ),
+    "comprehensions": (
+        """
+    def work(n):
+        out = []
+        for _ in range(n):
+            out.append([i * i for i in range(20)])
+            table = {i: i + 1 for i in range(10)}
+        return out, table
+    """,
+        "work(30_000)",
+    ),
+    "generators": (
+        """
+    def numbers(n):
+        for i in range(n):
+            if i % 3:
+                yield i
+
+    def work(n):
+        total = 0
+        for x in numbers(n):
+            total += x
+        return total
+    """,
+        "work(400_000)",
+    ),
+    "dicts and strings": (
+        """
+    def work(n):
+        counts = {}
+        for i in range(n):
+            word = str(i % 100)
+            if word in counts:
+                counts[word] += 1
+            else:
+                counts[word] = 1
+        return counts
+    """,
+        "work(200_000)",
     ),
     "library code": (
         "import json\nwork = lambda text: [json.loads(text) for _ in range(2000)]",
@@ -70,6 +137,28 @@ SCRIPTS = {
     """,
         "work(200)",
     ),
+    "ops among lines": (
+        """
+    import torch
+
+    def scale(v, k):
+        r = v * k
+        return r
+
+    def work(steps):
+        x = torch.randn(16)
+        total = 0.0
+        for step in range(steps):
+            y = scale(x, step)
+            z = y + 1
+            s = z.sum()
+            for i in range(40):
+                k = i * 2
+                total += k
+            total += s.item()
+    """,
+        "work(3000)",
+    ),
 }
 
 
@@ -86,15 +175,19 @@ def seconds(way: str, script: pathlib.Path) -> float:
 
 
 def main() -> None:
-    """Print a line for each script."""
+    """Print a line for each script, or for those whose names are given."""
+    wanted = [name for name in sys.argv[1:] if not name.startswith("-")] or list(SCRIPTS)
+    if "--every-line" in sys.argv:
+        WAYS["every line"] = EVERY_LINE
     print(f"{'':24}{'plain ms':>10}" + "".join(f"{way:>14}" for way in list(WAYS)[1:]))
     with tempfile.TemporaryDirectory() as folder:
-        for name, (setup, call) in SCRIPTS.items():
+        for name in wanted:
+            setup, call = SCRIPTS[name]
             script = pathlib.Path(folder, "script.py")
             script.write_text(timed(setup, call), encoding="utf-8")
             rounds = [[seconds(way, script) for way in WAYS] for _ in range(ROUNDS)]
             plain, *others = (statistics.median(column) for column in zip(*rounds, strict=True))
-            print(f"{name:24}{plain * 1e3:10.1f}" + "".join(f"{other / plain:13.2f}x" for other in others))
+            print(f"{name:24}{plain * 1e3:10.1f}" + "".join(f"{other / plain:13.2f}x" for other in others), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import random
 from typing import Any
@@ -48,6 +49,7 @@ from stridescope.engine.events import (
     TensorSaved,
     VersionBumped,
 )
+from stridescope.engine.recording.model import State
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1) | st.integers(0, 50)
 TEXTS = st.text(max_size=20) | st.sampled_from(["aten::mul", "x", "\ud800", "z" * 300])
@@ -77,6 +79,17 @@ ANY_EVENTS = st.lists(st.one_of([any_event(event) for event in EVENTS]), max_siz
 def exactly(value: Any) -> Any:
     """A form in which 1, 1.0 and True differ and NaN equals itself."""
     return tuple(map(exactly, value)) if isinstance(value, tuple) else (type(value), repr(value))
+
+
+def seen(state: State) -> str:
+    """Everything a state shows, the bytes of storages included, as one comparable text."""
+    values = {storage.id: storage.values for storage in state.storages.values()}
+    shown = copy.copy(state)
+    shown.storages = {
+        key: (row.id, row.nbytes, row.device, row.address, row.born, row.written, row.summary)  # type: ignore[misc]
+        for key, row in state.storages.items()
+    }
+    return repr((shown, values))
 
 
 class Run:

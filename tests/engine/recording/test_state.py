@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Sequence
 
@@ -10,7 +9,7 @@ import pytest
 from conftest import Record
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from streams import ANY_EVENTS, Run, exactly
+from streams import ANY_EVENTS, Run, exactly, seen
 
 from stridescope.engine.events import (
     BackwardBegan,
@@ -56,17 +55,6 @@ def folded(events: Sequence[Event]) -> State:
     machine = Machine()
     advance(machine, [event.pack() for event in events])
     return machine.snapshot()
-
-
-def seen(state: State) -> str:
-    """Everything a state shows, the bytes of storages included, as one comparable text."""
-    values = {storage.id: storage.values for storage in state.storages.values()}
-    shown = copy.copy(state)
-    shown.storages = {
-        key: (row.id, row.nbytes, row.device, row.address, row.born, row.written, row.summary)  # type: ignore[misc]
-        for key, row in state.storages.items()
-    }
-    return repr((shown, values))
 
 
 @pytest.mark.parametrize("seed", range(4))

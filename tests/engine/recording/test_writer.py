@@ -10,6 +10,7 @@ import time
 
 import pytest
 from conftest import emit
+from streams import Run, seen
 
 from stridescope.engine.events import Journal, LineReached
 from stridescope.engine.recording.reader import Recording, RecordingError
@@ -109,15 +110,15 @@ def test_a_place_that_cannot_be_written(tmp_path: pathlib.Path, name: str, fault
 def test_a_failing_disk_costs_the_recording_only(tmp_path: pathlib.Path) -> None:
     writer, journal = Writer(tmp_path / "run.stride", {}), Journal()
     writer.attach(journal)
-    writer._database.execute("PRAGMA max_page_count = 20")
-    for line in range(400):
+    writer._database.execute("PRAGMA max_page_count = 24")
+    for line in range(2000):
         if journal.emit is not None:
             journal.emit((LineReached.code, 1, 1, line * 7919 % 100_003))
         writer.flush()
     assert "stopped at step" in writer.failure and journal.emit is None
     writer.close(status=0)
     with Recording.open(tmp_path / "run.stride") as recording:
-        assert 0 < recording.steps < 400
+        assert 0 < recording.steps < 2000
 
 
 def test_an_event_that_cannot_be_encoded_costs_the_recording_only(tmp_path: pathlib.Path) -> None:
@@ -126,9 +127,38 @@ def test_an_event_that_cannot_be_encoded_costs_the_recording_only(tmp_path: path
     emit(journal, [LineReached(1, 1, 1)])
     writer.flush()
     assert journal.emit is not None
-    journal.emit((LineReached.code, "no number", 1, 1))
+    journal.emit((-1, "no event", 1, 1))
     writer.flush()
     assert "stopped at step 1" in writer.failure and journal.emit is None
     writer.close(status=0)
     with Recording.open(tmp_path / "run.stride") as recording:
         assert recording.steps == 1 and recording.meta["failure"] == writer.failure
+
+
+def test_a_batch_that_cannot_become_columns_stays_as_it_was_written(tmp_path: pathlib.Path) -> None:
+    writer, journal = Writer(tmp_path / "run.stride", {}), Journal()
+    writer.attach(journal)
+    emit(journal, [LineReached(1, 1, 1)])
+    writer.flush()
+    emit(journal, [LineReached("no number", 1, 1)])  # type: ignore[arg-type]
+    writer.flush()
+    emit(journal, [LineReached(1, 1, 3)])
+    writer.close(status=0)
+    assert not writer.failure
+    with Recording.open(tmp_path / "run.stride") as recording:
+        assert [event.pack()[1:] for event in recording.events(0, 2)] == [(1, 1, 1), ("no number", 1, 1), (1, 1, 3)]
+        assert recording.history("frame", 1) == [0, 2]
+
+
+def test_a_recording_that_grows_reads_like_one_that_has_ended(tmp_path: pathlib.Path) -> None:
+    """Batches are rough while it grows, columns afterwards; events, histories and states are the same."""
+    writer, journal = Writer(tmp_path / "run.stride", {}), Journal()
+    writer.attach(journal)
+    emit(journal, Run(4).of_length(3000))
+    writer.flush()
+    with Recording.open(tmp_path / "run.stride") as growing:
+        count = growing.steps
+        before = [growing.events(0, count - 1), growing.history("tensor", 7), seen(growing.state(count - 1))]
+        writer.close(status=0)
+    with Recording.open(tmp_path / "run.stride") as ended:
+        assert before == [ended.events(0, count - 1), ended.history("tensor", 7), seen(ended.state(count - 1))]

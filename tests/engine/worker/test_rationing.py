@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from stridescope.engine.events import LineRationed, LineReached, NameBound
+from stridescope.engine.events import FrameEntered, LineRationed, LineReached, NameBound, OpBegan
 from stridescope.engine.worker.protocol import Ended, Pause, Run, Step, Stopped
 from stridescope.engine.worker.rationing import SILENT, UNFOLLOWED
 
@@ -78,3 +78,47 @@ def test_a_pause_in_a_rationed_loop_sees_everything_again(
     started.send(Run())
     started.send(Pause())
     assert started.wait(Stopped).reason == "pause"
+
+
+AMONG_OPS = f"""\
+import torch
+def double(k):
+    return k * 2
+def step(x):
+    y = x + 1
+    for i in range(60):
+        k = double(i)
+        j = k
+    return y
+x = torch.ones(2)
+for turn in range({SILENT // 8}):
+    x = step(x)
+"""
+
+
+def test_lines_and_functions_that_run_no_op_are_rationed_among_those_that_do(recorded: Callable[..., Any]) -> None:
+    done = recorded(AMONG_OPS)
+    assert times(done, 5) == times(done, 12) == SILENT // 8
+    rounds = 60 * (SILENT // 8)
+    assert times(done, 8) < rounds * 0.8 and times(done, 3) < rounds * 0.8
+    assert {event.line for event in done.events(LineRationed)} >= {2, 8}
+
+
+LATE = """\
+import torch
+def f(i):
+    if i < 5000:
+        return i
+    return torch.ones(2)
+for i in range(5002):
+    y = f(i)
+"""
+
+
+def test_a_function_that_runs_an_op_after_all_is_recorded_again(recorded: Callable[..., Any]) -> None:
+    done = recorded(LATE)
+    entered = [event for event in done.events(FrameEntered) if event.function == "f"]
+    ops = list(done.events(OpBegan))
+    assert len(entered) < 2000 and {op.frame for op in ops} <= {event.frame for event in entered}
+    assert [op.line for op in ops] == [5] * len(ops) and ops
+    assert last_texts(done)["i"] == "5001"
