@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 from stridescope.engine.devices.allocator_settings import AllocatorSettings
+from stridescope.engine.devices.cuda_errors import invalid_device
 from stridescope.engine.devices.gpu_models import GIB
 from stridescope.engine.devices.simulated import DEFAULT_SIZE, SimulatedGPU, simulated_name
 from stridescope.engine.devices.streams import current_device_index
@@ -98,7 +99,7 @@ def device_count() -> int:
 
 def is_initialized() -> bool:
     """Whether a device was made already."""
-    return _devices is not None
+    return bool(_devices)
 
 
 def current_device() -> SimulatedGPU:
@@ -112,9 +113,7 @@ def device_at(index: int) -> SimulatedGPU:
     if not devices:
         raise AssertionError("Torch not compiled with CUDA enabled")
     if not 0 <= index < len(devices):
-        raise RuntimeError(
-            "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have enough GPUs?"
-        )
+        raise invalid_device()
     return devices[index]
 
 

@@ -12,14 +12,18 @@ from stridescope.engine.devices.address_space import AddressSpace
 from stridescope.engine.devices.allocator_settings import AllocatorSettings
 from stridescope.engine.devices.caching_allocator import CachingAllocator
 from stridescope.engine.devices.clock import SimulatedClock, SimulatedEvent
+from stridescope.engine.devices.cuda_errors import not_while_capturing
 from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.devices.device import DeviceProperties
 from stridescope.engine.devices.gpu_models import DEFAULT_MODEL, GIB, GPUModel, gpu_model
 from stridescope.engine.devices.host_allocator import HostAllocator
 from stridescope.engine.devices.streams import current_stream
 from stridescope.engine.events import HostWaited, WorkQueued, journal
+from stridescope.engine.warn import internal, warn
 
 DEFAULT_SIZE = 8 * GIB
+QUIET, WARN, ERROR = range(3)
+SYNCHRONIZES = "called a synchronizing CUDA operation"
 COPY_KINDS = ("host to device", "device to host", "device to device")
 
 
@@ -45,6 +49,8 @@ class SimulatedGPU:
         settings = settings or AllocatorSettings()
         self.allocator = CachingAllocator(self, settings)
         self.generator = CudaGenerator(self.properties)
+        self.sync_debug_mode = QUIET
+        self.capture_spoiled = False
         self.host_allocator = HostAllocator(self, self.clock, settings)
 
     # What the allocator asks
@@ -93,8 +99,13 @@ class SimulatedGPU:
         busy = max((nbytes_read + nbytes_written) / model.memory_bandwidth, flops / model.throughput)
         self._queue(op_name, current_stream(self.index), model.kernel_floor_ns + int(busy))
 
-    def copy(self, kind: str, nbytes: int, pinned: bool = False, stream: int | None = None) -> None:
-        """Queue a copy of one of ``COPY_KINDS``. With pageable host memory the host waits until it is done."""
+    def copy(
+        self, kind: str, nbytes: int, pinned: bool = False, stream: int | None = None, non_blocking: bool = False
+    ) -> None:
+        """Queue a copy of one of ``COPY_KINDS``.
+
+        The host waits until it is done, unless it is ``non_blocking`` and the host's memory is pinned.
+        """
         model = self.model
         stream = current_stream(self.index) if stream is None else stream
         if kind == "device to device":
@@ -103,8 +114,8 @@ class SimulatedGPU:
         bandwidth = model.pinned_bandwidth if pinned else model.pageable_bandwidth
         memory = "pinned" if pinned else "pageable"
         self._queue(f"{kind}, {memory}", stream, model.kernel_floor_ns + int(nbytes / bandwidth))
-        if not pinned:
-            self.synchronize_stream(stream)
+        if not (pinned and non_blocking):
+            self.wait_for(stream)
 
     def sleep(self, cycles: int) -> None:
         """Keep the current stream busy for so many cycles of a clock of 1 GHz."""
@@ -121,6 +132,21 @@ class SimulatedGPU:
         if until > host:
             self.clock.wait_until(until)
             _tell(lambda: (HostWaited.code, f"cuda:{self.index}", stream, host, until))
+
+    def wait_for(self, stream: int) -> None:
+        """Wait for a stream on behalf of a script: what ``torch.cuda.set_sync_debug_mode`` reports or refuses."""
+        self.refuse_while_capturing()
+        if self.sync_debug_mode == WARN:
+            warn(internal(SYNCHRONIZES, "c10/cuda/CUDAFunctions.cpp:182"))
+        elif self.sync_debug_mode == ERROR:
+            raise RuntimeError(SYNCHRONIZES)
+        self.synchronize_stream(stream)
+
+    def refuse_while_capturing(self) -> None:
+        """Called before the host waits or asks: in a graph capture that is an error, which spoils the capture."""
+        if self.allocator.captures_underway:
+            self.capture_spoiled = True
+            raise not_while_capturing()
 
     def synchronize(self) -> None:
         """Wait until all queues are empty."""

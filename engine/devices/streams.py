@@ -16,8 +16,12 @@ class _Current(threading.local):
         self.streams: dict[int, int] = {}
 
 
+# PyTorch makes no stream when one is asked for: it hands out those of a pool for each priority, in turn.
+STREAMS_PER_PRIORITY = 32
+LEAST_PRIORITY, GREATEST_PRIORITY = 0, -3
+
 _current = _Current()
-_handles = itertools.count(1)
+_asked_for: dict[int, itertools.count[int]] = {}
 
 
 def current_stream(device: int) -> int:
@@ -40,6 +44,7 @@ def set_current_device_index(index: int) -> None:
     _current.device = index
 
 
-def new_stream_handle() -> int:
-    """A handle for a new simulated stream: 1, 2, 3 and so on."""
-    return next(_handles)
+def new_stream_handle(priority: int = 0) -> int:
+    """The handle of the next simulated stream of a priority: 1 to 32, then 1 again; 33 to 64 for priority -1."""
+    turn = next(_asked_for.setdefault(priority, itertools.count())) % STREAMS_PER_PRIORITY
+    return 1 - priority * STREAMS_PER_PRIORITY + turn

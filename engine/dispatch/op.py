@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from stridescope.engine.autograd.formula import FACETS, INCOMING, Derivative, Formula
+from stridescope.engine.dispatch.pinned import pinning
 from stridescope.engine.dispatch.return_types import with_names
 from stridescope.engine.dispatch.schema import Schema, parse
 
@@ -112,7 +113,7 @@ def define(
         schema=parsed,
         doc=doc,
         view=view,
-        run=run and with_names(parsed, run),
+        run=run and pinning(parsed, with_names(parsed, run)),
         composite=composite and with_names(parsed, composite),
         derivative=_derivative(parsed, node, grads or {}),
         samples=tuple(samples),

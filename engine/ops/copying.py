@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.device import device
+from stridescope.engine.device import CPU, device
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap, refuse_partial_overlap
+from stridescope.engine.dispatch.pinned import pin
 from stridescope.engine.dispatch.run import cast, laid_out, resolved
 from stridescope.engine.dtype import BY_NAME, bool_, dtype
 from stridescope.engine.events import CopyMade, journal
@@ -164,7 +165,13 @@ copy_ = define(
 )
 
 
-def _to_copy(self: Tensor, kind: dtype, on: device, memory_format: memory_format | None) -> Tensor:
+def _to_copy(self: Tensor, kind: dtype, on: device, non_blocking: bool, memory_format: memory_format | None) -> Tensor:
+    made = _copied_to(self, kind, on, memory_format)
+    # Only into pinned memory can a GPU copy while the host goes on.
+    return pin(made) if non_blocking and on is CPU and self.device is not CPU else made
+
+
+def _copied_to(self: Tensor, kind: dtype, on: device, memory_format: memory_format | None) -> Tensor:
     _warn_of_imaginary(self, kind)
     array = resolved(self)
     strides = strides_of(array.shape, self.strides, memory_format)
@@ -174,7 +181,8 @@ def _to_copy(self: Tensor, kind: dtype, on: device, memory_format: memory_format
 
 
 to_copy = define(
-    "_to_copy(Tensor self, ScalarType dtype, Device device, MemoryFormat? memory_format=None) -> Tensor",
+    "_to_copy(Tensor self, ScalarType dtype, Device device, bool non_blocking=False, "
+    "MemoryFormat? memory_format=None) -> Tensor",
     doc="A copy in another dtype, on another device or in another memory format.",
     run=_to_copy,
     node="ToCopyBackward0",
@@ -188,12 +196,17 @@ to_copy = define(
 
 
 def _converted(
-    self: Tensor, kind: dtype | None, on: device | None, copy: bool, memory_format: memory_format | None
+    self: Tensor,
+    kind: dtype | None,
+    on: device | None,
+    copy: bool,
+    memory_format: memory_format | None,
+    non_blocking: bool = False,
 ) -> Tensor:
     kind, on = kind or self.dtype, on or self.device
     if kind is self.dtype and on is self.device and not copy and _suits(self, memory_format):
         return self
-    return to_copy.call(self, kind, on, memory_format)  # type: ignore[no-any-return]
+    return to_copy.call(self, kind, on, non_blocking, memory_format)  # type: ignore[no-any-return]
 
 
 def _suits(self: Tensor, asked: memory_format | None) -> bool:
@@ -217,7 +230,7 @@ define(
     f"to.device(Tensor(a) self, Device? device=None, ScalarType? dtype=None, {_TAIL}",
     doc=TO_DOC,
     composite=lambda self, device, dtype, non_blocking, copy, memory_format: _converted(
-        self, dtype, _place(device), copy, memory_format
+        self, dtype, _place(device), copy, memory_format, non_blocking
     ),
     function=False,
 )
@@ -231,7 +244,7 @@ define(
     f"to.other(Tensor(a) self, Tensor other, {_TAIL}",
     doc=TO_DOC,
     composite=lambda self, other, non_blocking, copy, memory_format: _converted(
-        self, other.dtype, other.device, copy, memory_format
+        self, other.dtype, other.device, copy, memory_format, non_blocking
     ),
     function=False,
 )
@@ -282,7 +295,7 @@ define(
     "-> Tensor(a)",
     doc="The tensor on a GPU: itself, or a copy.",
     composite=lambda self, on=None, non_blocking=False, memory_format=None: _converted(
-        self, None, _place(on or device("cuda")), False, memory_format
+        self, None, _place(on or device("cuda")), False, memory_format, non_blocking
     ),
     function=False,
 )

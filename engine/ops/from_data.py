@@ -8,6 +8,7 @@ import numpy as np
 
 from stridescope.engine.device import device
 from stridescope.engine.dispatch.parser import type_name
+from stridescope.engine.dispatch.pinned import pin
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FROM_NUMPY, INTEGER, default_float, dtype, of_category, scalar_name
 from stridescope.engine.ops.creation import from_values
@@ -180,7 +181,8 @@ def tensor(
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
         )
     array, kind = array_of(data, _checked_dtype("tensor", dtype))
-    return from_values(array, kind, _device(device) or _home(data), requires_grad)
+    made = from_values(array, kind, _device(device) or _home(data), requires_grad)
+    return pin(made) if pin_memory else made
 
 
 def new_tensor(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stridescope.engine.device import CPU, device
+from stridescope.engine.devices.registry import device_count
 from stridescope.engine.dtype import DTYPES, dtype, scalar_name
 from stridescope.engine.tensor import Tensor
 
@@ -20,6 +21,10 @@ class TensorType(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Make a tensor as the old constructors did: of sizes uninitialised, of a list its values."""
+        if cls.place == "cuda" and not device_count():
+            raise TypeError(
+                f"type {cls.__module__}.{cls.__name__} not available. Torch not compiled with CUDA enabled."
+            )
         return constructed(cls.kind, args, None if cls.place == "cpu" else device(cls.place))
 
     def __repr__(cls) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.launches import read_back
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import bool_, default_complex, default_float, int64
 from stridescope.engine.storage import Array
@@ -225,6 +226,7 @@ def text(self: Tensor, *, tensor_contents: str | None = None) -> str:
     prefix = "tensor(" if plain else f"{type(self).__name__}("
     body = tensor_contents
     if body is None:
+        read_back(self)
         body = "..." if self.device.type == "meta" else contents(self, len(prefix))
     shown = _joined(prefix + body, _suffixes(self), len(prefix))
     return f"Parameter({shown})" if not plain and getattr(type(self), "_is_param", False) else shown

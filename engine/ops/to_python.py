@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.dispatch.launches import read_back
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FROM_NUMPY, scalar_name
 from stridescope.engine.storage import Array, Storage
@@ -25,11 +26,13 @@ def item(self: Tensor) -> Any:
     """The only element as a Python number; raises RuntimeError when there are more or fewer."""
     if self._array.size != 1:
         raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+    read_back(self)
     return resolved(self).item()
 
 
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers."""
+    read_back(self)
     return resolved(self).tolist()
 
 
@@ -45,6 +48,7 @@ def truth(self: Tensor) -> bool:
     if self._array.size != 1:
         few = "no values" if not self._array.size else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
+    read_back(self)
     return bool(self._array.item())
 
 
@@ -53,6 +57,7 @@ def _single(self: Tensor) -> Any:
         warn_once(_TO_SCALAR)
     if self._array.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
+    read_back(self)
     return resolved(self).item()
 
 
@@ -77,6 +82,7 @@ def index(self: Tensor) -> int:
     """What Python asks for when a tensor is used as an index."""
     if self._array.size != 1 or self.dtype.category > 1:
         raise TypeError("only integer tensors of a single element can be converted to an index")
+    read_back(self)
     return int(self._array.item())
 
 

@@ -16,6 +16,7 @@ from stridescope.engine.autograd.modes import (
     set_grad_enabled,
 )
 from stridescope.engine.device import device
+from stridescope.engine.devices.cuda_errors import AcceleratorError
 from stridescope.engine.devices.out_of_memory import OutOfMemoryError
 from stridescope.engine.dispatch.launches import watch_devices
 from stridescope.engine.dtype import BY_NAME, dtype
@@ -91,8 +92,8 @@ for _kind in (dtype, device):
 
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
-    "amp", "backends", "compiler", "cuda", "distributed", "distributions", "fft", "func", "functional", "jit",
-    "linalg", "masked", "nn", "onnx", "optim", "profiler", "random", "return_types", "serialization", "signal",
+    "accelerator", "amp", "backends", "compiler", "cuda", "distributed", "distributions", "fft", "func", "functional",
+    "jit", "linalg", "masked", "nn", "onnx", "optim", "profiler", "random", "return_types", "serialization", "signal",
     "special", "testing", "utils",
 )  # fmt: skip
 

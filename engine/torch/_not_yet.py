@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-FUNCTIONS = ("compile", "export", "hub", "sparse_coo_tensor", "sparse_csr_tensor", "quantize_per_tensor")
+FUNCTIONS = (
+    "Event", "Stream", "compile", "export", "hub", "sparse_coo_tensor", "sparse_csr_tensor", "quantize_per_tensor",
+)  # fmt: skip
 # Public names of PyTorch's modules that are not here.
 NAMES: dict[str, tuple[str, ...]] = {
     "torch.nn": ("Container", "intrinsic", "qat", "quantizable", "quantized"),
@@ -52,6 +55,13 @@ def refusing(module: str, name: str) -> Callable[..., NoReturn]:
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
+
+
+def module(name: str) -> types.ModuleType:
+    """A module that is not here."""
+    made = types.ModuleType(name)
+    made.__getattr__ = attribute_of(name)  # type: ignore[method-assign]
+    return made
 
 
 def attribute_of(module: str) -> Callable[[str], NoReturn]:

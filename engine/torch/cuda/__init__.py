@@ -5,20 +5,27 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from stridescope.engine.device import device as torch_device
+from stridescope.engine.devices.cuda_errors import AcceleratorError
 from stridescope.engine.devices.device import DeviceProperties
 from stridescope.engine.devices.out_of_memory import OutOfMemoryError
+from stridescope.engine.devices.registry import cuda_devices, device_at, device_count, is_initialized
 from stridescope.engine.devices.registry import current_device as _current_gpu
-from stridescope.engine.devices.registry import device_at, device_count, is_initialized
 from stridescope.engine.devices.streams import set_current_device_index
+from stridescope.engine.ops.generator import Generator
 from stridescope.engine.ops.old_types import CUDA_TYPES
+from stridescope.engine.torch import _not_yet
 from stridescope.engine.torch.cuda import memory, nvtx
 from stridescope.engine.torch.cuda.device_index import device_index, gpu
 from stridescope.engine.torch.cuda.graphs import CUDAGraph, graph
 from stridescope.engine.torch.cuda.memory import (
+    CUDAPluggableAllocator,
     MemPool,
     caching_allocator_alloc,
     caching_allocator_delete,
+    caching_allocator_disabled,
     caching_allocator_enable,
+    change_current_allocator,
     empty_cache,
     get_allocator_backend,
     get_per_process_memory_fraction,
@@ -57,6 +64,21 @@ from stridescope.engine.torch.cuda.random import (
     set_rng_state,
     set_rng_state_all,
 )
+from stridescope.engine.torch.cuda.runtime import (
+    CudaError,
+    DeferredCudaCallError,
+    check_error,
+    clock_rate,
+    cudart,
+    cudaStatus,
+    device_memory_used,
+    get_sync_debug_mode,
+    memory_usage,
+    power_draw,
+    set_sync_debug_mode,
+    temperature,
+    utilization,
+)
 from stridescope.engine.torch.cuda.streams import (
     Event,
     ExternalStream,
@@ -64,6 +86,7 @@ from stridescope.engine.torch.cuda.streams import (
     StreamContext,
     current_stream,
     default_stream,
+    get_stream_from_external,
     set_stream,
     stream,
 )
@@ -152,9 +175,17 @@ def get_arch_list() -> list[str]:
     return [f"sm_{major}{minor}"]
 
 
+def get_gencode_flags() -> str:
+    """The flags of the CUDA compiler for those architectures."""
+    kinds = [name.partition("_")[::2] for name in get_arch_list()]
+    return " ".join(f"-gencode compute=compute_{number},code={kind}_{number}" for kind, number in kinds)
+
+
 def synchronize(device: Any = None) -> None:
     """Wait until all streams of a device are done."""
-    gpu(device).synchronize()
+    found = gpu(device)
+    found.refuse_while_capturing()
+    found.synchronize()
 
 
 def _sleep(cycles: int) -> None:
@@ -177,14 +208,50 @@ for _made in (device, device_of):
     _made.__module__ = "torch.cuda"
 
 
+# Submodules that are loaded when a script asks for them, and what PyTorch has and this engine has not.
+SUBMODULES = ("amp", "profiler")
+NOT_YET = ("GreenContext", "current_blas_handle", "current_solver_handle", "make_graphed_callables")
+MODULES_NOT_YET = ("comm", "gds", "green_contexts", "jiterator", "nccl", "sparse", "tunable")
+has_half, has_magma = True, False
+
+
+def _lazy_init() -> None:
+    init()
+
+
+def _lazy_call(callable: Any, **kwargs: Any) -> None:
+    init()
+    callable()
+
+
+def _is_compiled() -> bool:
+    return device_count() > 0
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    if allow_cpu and str(device) == "cpu":
+        return -1
+    return device_index(device, optional=optional)
+
+
 def __getattr__(name: str) -> Any:
-    if name == "amp":  # the older names of torch.amp, loaded when a script asks for them
-        return importlib.import_module(f"{__name__}.amp")
+    if name in SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name == "default_generators":
+        return tuple(Generator.over(found.generator, torch_device("cuda", found.index)) for found in cuda_devices())
+    if name in MODULES_NOT_YET:
+        return _not_yet.module(f"torch.cuda.{name}")
+    if name in NOT_YET or name.endswith("Storage"):
+        return _not_yet.refusing("torch.cuda", name)
     raise AttributeError(f"module 'torch.cuda' has no attribute '{name}'")
 
 
 __all__ = [
+    "AcceleratorError",
     "CUDAGraph",
+    "CUDAPluggableAllocator",
+    "CudaError",
+    "DeferredCudaCallError",
     "Event",
     "ExternalStream",
     "MemPool",
@@ -193,13 +260,20 @@ __all__ = [
     "StreamContext",
     "caching_allocator_alloc",
     "caching_allocator_delete",
+    "caching_allocator_disabled",
     "caching_allocator_enable",
     "can_device_access_peer",
+    "change_current_allocator",
+    "check_error",
+    "clock_rate",
+    "cudaStatus",
+    "cudart",
     "current_device",
     "current_stream",
     "default_stream",
     "device",
     "device_count",
+    "device_memory_used",
     "device_of",
     "empty_cache",
     "get_allocator_backend",
@@ -207,11 +281,16 @@ __all__ = [
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_gencode_flags",
     "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
+    "get_stream_from_external",
+    "get_sync_debug_mode",
     "graph",
     "graph_pool_handle",
+    "has_half",
+    "has_magma",
     "host_memory_stats",
     "host_memory_stats_as_nested_dict",
     "init",
@@ -237,7 +316,9 @@ __all__ = [
     "memory_stats",
     "memory_stats_as_nested_dict",
     "memory_summary",
+    "memory_usage",
     "nvtx",
+    "power_draw",
     "reset_accumulated_host_memory_stats",
     "reset_accumulated_memory_stats",
     "reset_max_memory_allocated",
@@ -251,7 +332,10 @@ __all__ = [
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
+    "set_sync_debug_mode",
     "stream",
     "synchronize",
+    "temperature",
     "use_mem_pool",
+    "utilization",
 ]

@@ -6,27 +6,30 @@ tensors is taken back at the end: a capture changes nothing, as on a GPU. ``repl
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import gc
 import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from stridescope.engine.autograd.modes import no_grad
 from stridescope.engine.device import CPU
-from stridescope.engine.devices.registry import current_device
+from stridescope.engine.devices.cuda_errors import capture_invalidated
+from stridescope.engine.devices.registry import current_device, device_count
+from stridescope.engine.devices.streams import DEFAULT_STREAM, current_stream
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.recorded import Interceptors
 from stridescope.engine.events import journal
 from stridescope.engine.storage import Storage
 from stridescope.engine.tensor import Scratch, Tensor, over
 from stridescope.engine.torch.cuda.streams import Stream, StreamContext
+from stridescope.engine.warn import warn
 
+CAPTURE_ERROR_MODES = ("global", "thread_local", "relaxed")
 _numbers = itertools.count(1)
 
 
@@ -60,7 +63,7 @@ class Capture:
         out = call(*args)
         outputs = tuple(t for t in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(t, Tensor))
         if any(t.device is not CPU for t in _tensors(args)) and not any(t.device is not CPU for t in outputs):
-            raise RuntimeError("CUDA error: operation not permitted when stream is capturing")
+            current_device().refuse_while_capturing()
         if any(t.device is not CPU for t in outputs):
             if not op.schema.writes:
                 self._made.update(t.storage_ for t in outputs)
@@ -100,21 +103,39 @@ class CUDAGraph:
     """A captured graph: ``capture_begin``, the work, ``capture_end``, then ``replay`` as often as wanted."""
 
     def __init__(self, keep_graph: bool = False) -> None:
-        self._allocator = current_device().allocator
+        if not device_count():
+            raise RuntimeError("Tried to instantiate dummy base class CUDAGraph")
+        self._gpu, self._allocator = current_device(), current_device().allocator
+        self._keeps_graph = keep_graph
         self._pool: tuple[int, int] | None = None
         self._capture: Capture | None = None
         self._steps: list[Step] | None = None
+        self._debugged = False
 
-    def capture_begin(self, pool: tuple[int, int] | None = None, capture_error_mode: str = "global") -> None:
+    def capture_begin(
+        self,
+        pool: tuple[int, int] | None = None,
+        capture_error_mode: str = "global",
+        check_input_liveness: bool = False,
+    ) -> None:
         """Begin to capture; ``pool`` is that of another graph or a handle, to share memory with."""
+        if capture_error_mode not in CAPTURE_ERROR_MODES:
+            raise RuntimeError(
+                "Unknown capture error mode. Expected `global`, `thread_local`, or `relaxed`, got " + capture_error_mode
+            )
         if self._capture is not None or self._steps is not None:
             raise RuntimeError("This CUDAGraph instance already owns a captured graph. To capture a new graph, "
                                "create a new instance.")  # fmt: skip
+        if current_stream(self._gpu.index) == DEFAULT_STREAM:
+            raise RuntimeError(
+                "CUDA graphs must be captured on a non-default stream. "
+                "(However, after capture, it's ok to replay them on the default stream.)"
+            )
         self._pool = pool or (next(_numbers), 0)
         thread = threading.get_ident()
         self._allocator.begin_allocate_to_pool(self._pool, lambda stream: threading.get_ident() == thread)
         self._allocator.captures_underway += 1
-        self._capture = Capture()
+        self._capture, self._gpu.capture_spoiled = Capture(), False
         Interceptors.before.append(self._capture)
         journal.require_full(+1)
 
@@ -128,7 +149,35 @@ class CUDAGraph:
         self._allocator.captures_underway -= 1
         self._allocator.end_allocate_to_pool(self._pool)
         capture.take_back()
+        if self._gpu.capture_spoiled:
+            raise capture_invalidated()
         self._steps = capture.steps
+
+    def instantiate(self) -> None:
+        """Make a graph ready to be replayed, which ``keep_graph=True`` leaves to the first replay."""
+        if self._steps is None:
+            raise RuntimeError("capture_end() must have been called before calling instantiate")
+
+    def raw_cuda_graph(self) -> int:
+        """The runtime's own graph, of which the simulated device has none."""
+        if not self._keeps_graph:
+            raise RuntimeError(
+                "You cannot access the raw cudaGraph_t instance unless CUDAGraph was initialized with keep_graph=true"
+            )
+        raise NotImplementedError("torch.cuda.CUDAGraph.raw_cuda_graph is not in Stridescope yet")
+
+    def enable_debug_mode(self) -> None:
+        """Let ``debug_dump`` say what the graph holds."""
+        self._debugged = True
+
+    def debug_dump(self, debug_path: str) -> None:
+        """Write the graph's work to a file in the DOT language, one node for each op, in their order."""
+        if not self._debugged or self._steps is None:
+            warn("CUDA Graphs debug not enabled, set with [graph].enable_debug_mode()")
+            return
+        nodes = [f'  "{number}" [label="{step.op.name}"];' for number, step in enumerate(self._steps)]
+        edges = [f'  "{number}" -> "{number + 1}";' for number in range(len(self._steps) - 1)]
+        Path(debug_path).write_text("\n".join(["digraph dot {", *nodes, *edges, "}", ""]), encoding="utf-8")
 
     def replay(self) -> None:
         """Do the captured work again, on the memory that it was captured with."""
@@ -170,24 +219,36 @@ class graph:
     default_capture_stream: Stream | None = None
 
     def __init__(
-        self, cuda_graph: CUDAGraph, pool: Any = None, stream: Stream | None = None, capture_error_mode: str = "global"
+        self,
+        cuda_graph: CUDAGraph,
+        pool: Any = None,
+        stream: Stream | None = None,
+        capture_error_mode: str = "global",
+        enable_annotations: bool = False,
+        check_input_liveness: bool = False,
     ) -> None:
         if graph.default_capture_stream is None:
             graph.default_capture_stream = Stream()
         self.cuda_graph, self.pool, self.capture_error_mode = cuda_graph, pool, capture_error_mode
         self.capture_stream = stream or graph.default_capture_stream
-        self._closing = contextlib.ExitStack()
+        self._stream_context = StreamContext(self.capture_stream)
 
     def __enter__(self) -> None:
         current_device().synchronize()
-        gc.collect()
         current_device().allocator.empty_cache()
-        self._closing.enter_context(StreamContext(self.capture_stream))
-        self.cuda_graph.capture_begin(self.pool, self.capture_error_mode)
-        self._closing.callback(self.cuda_graph.capture_end)
+        current_device().host_allocator.empty_cache()
+        self._stream_context.__enter__()
+        try:
+            self.cuda_graph.capture_begin(self.pool, self.capture_error_mode)
+        except BaseException:
+            self._stream_context.__exit__()
+            raise
 
     def __exit__(self, *failure: object) -> None:
-        self._closing.close()
+        try:
+            self.cuda_graph.capture_end()
+        finally:
+            self._stream_context.__exit__()
 
 
 for _made in (CUDAGraph, graph):

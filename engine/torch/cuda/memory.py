@@ -220,6 +220,22 @@ def reset_peak_host_memory_stats() -> None:
     gpu().host_allocator.reset_peak()
 
 
+def _empty_host_cache(device: Any = None) -> None:
+    gpu(device).host_allocator.empty_cache()
+
+
+class CUDAPluggableAllocator:
+    """An allocator from a compiled library, which a simulated device cannot call."""
+
+    def __init__(self, path_to_so_file: str, alloc_fn_name: str, free_fn_name: str) -> None:
+        raise NotImplementedError("torch.cuda.memory.CUDAPluggableAllocator is not in Stridescope yet")
+
+
+def change_current_allocator(allocator: Any) -> None:
+    """Take another allocator in place of the native one."""
+    raise NotImplementedError("torch.cuda.memory.change_current_allocator is not in Stridescope yet")
+
+
 def get_allocator_backend() -> str:
     """The allocator in use: always the native one."""
     return "native"
@@ -235,6 +251,7 @@ def _set_allocator_settings(env: str) -> None:
 
 
 __all__ = [
+    "CUDAPluggableAllocator",
     "MemPool",
     "_allocation_traceback",
     "_dump_snapshot",
@@ -247,6 +264,7 @@ __all__ = [
     "caching_allocator_delete",
     "caching_allocator_disabled",
     "caching_allocator_enable",
+    "change_current_allocator",
     "empty_cache",
     "get_allocator_backend",
     "get_per_process_memory_fraction",

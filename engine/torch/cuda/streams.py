@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 from stridescope.engine.device import device as torch_device
 from stridescope.engine.devices.clock import SimulatedEvent
-from stridescope.engine.devices.registry import device_at
+from stridescope.engine.devices.registry import device_at, device_count
 from stridescope.engine.devices.streams import (
     DEFAULT_STREAM,
+    GREATEST_PRIORITY,
+    LEAST_PRIORITY,
     current_device_index,
     new_stream_handle,
     set_current_device_index,
@@ -24,11 +27,21 @@ class Stream:
     """A queue of work on a device. With ``with torch.cuda.stream(s):`` the ops of the block join it."""
 
     def __init__(self, device: Any = None, priority: int = 0, **found: int) -> None:
+        if not device_count():
+            raise RuntimeError("torch.cuda.Stream requires CUDA support")
+        if priority > LEAST_PRIORITY:
+            raise RuntimeError(f"Expected cuda stream priority to be less than or equal to 0, got {priority}")
         self.device_index = found.get("device_index", device_index(device))
         self._gpu = device_at(self.device_index)
-        self.cuda_stream = found["cuda_stream"] if "cuda_stream" in found else new_stream_handle()
-        self.priority = max(-5, min(priority, 0))
+        self.priority = max(GREATEST_PRIORITY, priority)
+        handle = found.get("cuda_stream", found.get("stream_id"))
+        self.cuda_stream = new_stream_handle(self.priority) if handle is None else handle
         self._contexts: list[StreamContext] = []
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The least and the greatest priority that a stream can have; smaller numbers go first."""
+        return LEAST_PRIORITY, GREATEST_PRIORITY
 
     @property
     def device(self) -> torch_device:
@@ -56,11 +69,20 @@ class Stream:
 
     def query(self) -> bool:
         """Whether the queue is empty."""
+        self._gpu.refuse_while_capturing()
         return self._gpu.record_event(self.cuda_stream).query()
 
     def synchronize(self) -> None:
         """Wait until the queue is empty."""
-        self._gpu.synchronize_stream(self.cuda_stream)
+        self._gpu.wait_for(self.cuda_stream)
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The version of the CUDA stream protocol, and the handle."""
+        return 0, self.cuda_stream
+
+    @property
+    def _as_parameter_(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self.cuda_stream)
 
     def __enter__(self) -> Stream:
         self._contexts.append(StreamContext(self))
@@ -95,6 +117,8 @@ class Event:
     def __init__(
         self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False, external: bool = False
     ) -> None:
+        if not device_count():
+            raise RuntimeError("Tried to instantiate dummy base class Event")
         self.enable_timing = enable_timing
         self.blocking = blocking
         self.interprocess = interprocess
@@ -120,19 +144,31 @@ class Event:
 
     def query(self) -> bool:
         """Whether all work before the mark is done; True for an event that was never recorded."""
-        return self._mark is None or self._mark.query()
+        if self._mark is None:
+            return True
+        self._refuse_while_capturing()
+        return self._mark.query()
 
     def synchronize(self) -> None:
         """Wait until it is done."""
         if self._mark is not None:
+            self._refuse_while_capturing()
             self._mark.synchronize()
+
+    def _refuse_while_capturing(self) -> None:
+        if self.device is not None and self.device.index is not None:
+            device_at(self.device.index).refuse_while_capturing()
+
+    def ipc_handle(self) -> bytes:
+        """What another process would open the event with: there is none for a simulated device."""
+        raise NotImplementedError("torch.cuda.Event.ipc_handle is not in Stridescope yet")
 
     def elapsed_time(self, end_event: Event) -> float:
         """Milliseconds between two recorded events."""
-        if self._mark is None or end_event._mark is None:
-            raise ValueError("Both events must be recorded before calculating elapsed time.")
         if not (self.enable_timing and end_event.enable_timing):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if self._mark is None or end_event._mark is None:
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
         if not (self.query() and end_event.query()):
             raise RuntimeError("Both events must be completed before calculating elapsed time.")
         return (end_event._mark.time_ns - self._mark.time_ns) / 1e6
@@ -143,9 +179,11 @@ class Event:
         return 0 if self._mark is None else id(self._mark)
 
     def __repr__(self) -> str:
-        return (
-            f"<torch.cuda.Event {self.cuda_event:#x}>" if self._mark is not None else "<torch.cuda.Event uninitialized>"
-        )
+        return f"<torch.cuda.Event {self.cuda_event:#x}>" if self._mark else "<torch.cuda.Event uninitialized>"
+
+    @property
+    def _as_parameter_(self) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self.cuda_event)
 
 
 class StreamContext:
@@ -182,13 +220,18 @@ def set_stream(stream: Stream | None) -> None:
 
 def current_stream(device: Any = None) -> Stream:
     """The stream that this thread's ops join."""
-    index = device_index(device)
+    index = device_at(device_index(device)).index
     return Stream(device_index=index, cuda_stream=current_handle(index))
+
+
+def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
+    """The stream that another library made, by its handle."""
+    return Stream(device_index=device_index(device), cuda_stream=data_ptr)
 
 
 def default_stream(device: Any = None) -> Stream:
     """The stream that every thread starts on."""
-    return Stream(device_index=device_index(device), cuda_stream=DEFAULT_STREAM)
+    return Stream(device_index=device_at(device_index(device)).index, cuda_stream=DEFAULT_STREAM)
 
 
 for _made in (Stream, ExternalStream, Event):

@@ -105,10 +105,10 @@ def test_who_asks_often_enough_sees_the_end() -> None:
     assert asked > 10
 
 
-def test_pageable_copies_are_waited_for_and_pinned_ones_only_queued() -> None:
+def test_copies_are_waited_for_unless_pinned_memory_lets_them_only_be_queued() -> None:
     pageable, pinned = SimulatedGPU(), SimulatedGPU()
     pageable.copy("host to device", 100 * MIB)
-    pinned.copy("host to device", 100 * MIB, pinned=True)
+    pinned.copy("host to device", 100 * MIB, pinned=True, non_blocking=True)
     assert pageable.clock.end_of(0) == pageable.clock.host_ns
     assert pinned.clock.host_ns < pinned.clock.end_of(0) < pageable.clock.host_ns
 

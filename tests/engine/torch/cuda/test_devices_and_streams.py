@@ -158,3 +158,98 @@ def test_a_sleeping_stream_holds_up_only_itself(torch: Any) -> None:
     assert not side.query() and torch.cuda.default_stream().query()
     torch.cuda.synchronize()
     assert side.query()
+
+
+def test_streams_come_from_a_pool_of_32_for_each_priority(torch: Any) -> None:
+    made = [torch.cuda.Stream() for _ in range(33)]
+    assert made[0] == made[32] and len(set(made)) == 32
+    assert torch.cuda.Stream.priority_range() == (0, -3)
+    high = torch.cuda.Stream(priority=-9)
+    assert high.priority == -3 and high not in made
+    with pytest.raises(RuntimeError, match="Expected cuda stream priority to be less than or equal to 0, got 1"):
+        torch.cuda.Stream(priority=1)
+    assert torch.cuda.get_stream_from_external(made[3].cuda_stream) == made[3]
+
+
+def test_the_host_waits_for_copies_unless_pinned_memory_lets_it_go_on(torch: Any) -> None:
+    def done_after(copy: Any) -> bool:
+        torch.cuda.synchronize()
+        kept.append(copy())
+        return bool(torch.cuda.current_stream().query())
+
+    kept: list[Any] = []
+    pageable, pinned = torch.ones(MIB), torch.ones(MIB, pin_memory=True)
+    x = pageable.cuda()
+    assert pinned.is_pinned() and not pageable.is_pinned() and torch.tensor([1.0], pin_memory=True).is_pinned()
+    assert done_after(lambda: pageable.to("cuda", non_blocking=True)), "the driver reads pageable memory at once"
+    assert done_after(lambda: pinned.to("cuda"))
+    assert not done_after(lambda: pinned.to("cuda", non_blocking=True))
+    assert not done_after(lambda: pinned.cuda(non_blocking=True))
+    assert not done_after(lambda: x.copy_(pinned, non_blocking=True))
+    assert not done_after(lambda: pinned.copy_(x, non_blocking=True))
+    assert done_after(lambda: pageable.copy_(x, non_blocking=True))
+    assert not done_after(lambda: x.to("cpu", non_blocking=True)) and kept[-1].is_pinned()
+    assert done_after(lambda: x.cpu()) and not kept[-1].is_pinned()
+    with pytest.raises(RuntimeError, match="Only dense CPU tensors can be pinned"):
+        torch.zeros(2, device="cuda", pin_memory=True)
+
+
+def test_waiting_for_the_device_can_be_reported_or_refused(torch: Any) -> None:
+    x = torch.ones(4, device="cuda")
+    torch.cuda.set_sync_debug_mode("warn")
+    assert torch.cuda.get_sync_debug_mode() == 1
+    for ask in (x.sum().item, x.cpu, x.nonzero, torch.cuda.current_stream().synchronize, lambda: repr(x)):
+        with pytest.warns(UserWarning, match="called a synchronizing CUDA operation"):
+            ask()
+    torch.cuda.set_sync_debug_mode(2)
+    with pytest.raises(RuntimeError, match="^called a synchronizing CUDA operation$"):
+        x.tolist()
+    torch.cuda.synchronize()
+    with pytest.raises(RuntimeError, match="expected one of `default`, `warn`, `error`"):
+        torch.cuda.set_sync_debug_mode("loud")
+    torch.cuda.set_sync_debug_mode("default")
+    assert x.tolist() == [1, 1, 1, 1]
+
+
+def test_the_accelerator_is_the_cuda_device(torch: Any) -> None:
+    accelerator = torch.accelerator
+    assert accelerator.is_available() and accelerator.device_count() == 1
+    assert str(accelerator.current_accelerator()) == "cuda" and accelerator.current_device_index() == 0
+    kept = torch.ones(1000, device=accelerator.current_accelerator())
+    assert accelerator.memory_allocated() == torch.cuda.memory_allocated() == 4096 and kept.is_cuda
+    assert accelerator.current_stream() == torch.cuda.current_stream()
+    with accelerator.device_index(0):
+        accelerator.synchronize()
+    with pytest.raises(ValueError, match="cpu doesn't match the current accelerator cuda"):
+        accelerator.synchronize("cpu")
+
+
+def test_no_accelerator(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRIDESCOPE_DEVICE", "cpu")
+    assert not torch.accelerator.is_available() and torch.accelerator.current_accelerator() is None
+    with pytest.raises(RuntimeError, match="Cannot access accelerator device when none is available"):
+        torch.accelerator.synchronize()
+    with pytest.raises(RuntimeError, match=r"torch\.cuda\.Stream requires CUDA support"):
+        torch.cuda.Stream()
+    assert not torch.cuda.is_initialized()
+
+
+@pytest.mark.parametrize("name", ["nccl.version", "comm.broadcast", "make_graphed_callables", "current_blas_handle"])
+def test_what_is_not_here_says_so(torch: Any, name: str) -> None:
+    with pytest.raises(NotImplementedError, match=rf"torch\.cuda\.{name} is not in Stridescope yet"):
+        found = torch.cuda
+        for part in name.split("."):
+            found = getattr(found, part)
+        found()
+
+
+def test_the_runtime(torch: Any) -> None:
+    runtime = torch.cuda.cudart()
+    torch.cuda.check_error(runtime.cudaProfilerStart())
+    assert runtime.cudaMemGetInfo(0) == torch.cuda.mem_get_info()
+    with pytest.raises(torch.cuda.CudaError, match=r"unknown error \(1\)"):
+        torch.cuda.check_error(1)
+    with pytest.raises(ModuleNotFoundError, match="nvidia-ml-py does not seem to be installed"):
+        torch.cuda.utilization()
+    assert torch.cuda.get_gencode_flags() == "-gencode compute=compute_89,code=sm_89"
+    assert torch.cuda.default_generators[0].initial_seed() == torch.cuda.initial_seed()

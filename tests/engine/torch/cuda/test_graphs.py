@@ -87,10 +87,7 @@ def test_during_a_capture_no_event_is_asked_and_frees_wait(torch: Any) -> None:
 
 
 def test_what_cannot_be_captured_says_so(torch: Any) -> None:
-    graph, x = torch.cuda.CUDAGraph(), torch.ones(3, device="cuda")
-    out = torch.empty(3, device="cuda")
-    with pytest.raises(RuntimeError, match="operation not permitted when stream is capturing"), torch.cuda.graph(graph):
-        x.cpu()
+    x, out = torch.ones(3, device="cuda"), torch.empty(3, device="cuda")
     with pytest.raises(RuntimeError, match="with out= cannot be captured"), torch.cuda.graph(torch.cuda.CUDAGraph()):
         torch.mul(x, 2, out=out)
     assert torch.cuda.memory_stats()["num_alloc_retries"] == 0 and (x + 1).tolist() == [2, 2, 2]
@@ -108,3 +105,59 @@ def test_the_order_of_calls(torch: Any) -> None:
         pass
     with pytest.raises(RuntimeError, match="already owns a captured graph"):
         graph.capture_begin()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda torch, y: y.sum().item(),
+        lambda torch, y: y.cpu(),
+        lambda torch, y: y.tolist(),
+        lambda torch, y: bool(y.any()),
+        lambda torch, y: torch.nonzero(y),
+        lambda torch, y: y.copy_(torch.ones(4)),
+        lambda torch, y: torch.cuda.synchronize(),
+        lambda torch, y: torch.cuda.current_stream().synchronize(),
+        lambda torch, y: torch.cuda.current_stream().query(),
+    ],
+)
+def test_what_a_capture_cannot_hold_spoils_it(torch: Any, ask: Any) -> None:
+    x, graph = torch.zeros(4, device="cuda"), torch.cuda.CUDAGraph()
+    spoiled = "operation failed due to a previous error during capture"
+    with pytest.raises(torch.AcceleratorError, match=spoiled) as end, torch.cuda.graph(graph):
+        ask(torch, x + 1)
+    first = end.value.__context__
+    assert isinstance(first, torch.AcceleratorError)
+    assert str(first).startswith("CUDA error: operation not permitted when stream is capturing\nSearch for `cuda")
+    assert torch.cuda.current_stream() == torch.cuda.default_stream() and not torch.cuda.is_current_stream_capturing()
+    with pytest.raises(RuntimeError, match="without a preceding successful capture"):
+        graph.replay()
+
+
+def test_a_capture_needs_a_stream_of_its_own_and_a_known_mode(torch: Any) -> None:
+    graph = torch.cuda.CUDAGraph()
+    with pytest.raises(RuntimeError, match="must be captured on a non-default stream"):
+        graph.capture_begin()
+    with pytest.raises(RuntimeError, match="Unknown capture error mode"):
+        graph.capture_begin(capture_error_mode="strict")
+
+
+def test_a_pinned_copy_that_does_not_block_can_be_captured(torch: Any) -> None:
+    host, x, graph = torch.ones(4, pin_memory=True), torch.zeros(4, device="cuda"), torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        x.copy_(host, non_blocking=True)
+    host.fill_(5)
+    graph.replay()
+    assert x.tolist() == [5, 5, 5, 5]
+
+
+def test_what_a_graph_holds_can_be_written_out(torch: Any, tmp_path: Any) -> None:
+    x, graph = torch.zeros(4, device="cuda"), torch.cuda.CUDAGraph(keep_graph=True)
+    graph.enable_debug_mode()
+    with torch.cuda.graph(graph):
+        (x + 1).relu()
+    graph.instantiate()
+    graph.debug_dump(str(tmp_path / "graph.dot"))
+    assert (tmp_path / "graph.dot").read_text().split('"')[3::4][:2] == ["add", "relu"]
+    with pytest.raises(NotImplementedError, match=r"raw_cuda_graph is not in Stridescope yet"):
+        graph.raw_cuda_graph()
