@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -38,6 +37,12 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "torch.func": ("debug_unwrap", "functionalize", "linearize"),
     "torch.serialization": ("get_unsafe_globals_in_checkpoint", "skip_data"),
+    "torch.cuda": (
+        "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage", "ComplexFloatStorage",
+        "DoubleStorage", "FloatStorage", "GreenContext", "HalfStorage", "IntStorage", "LongStorage", "ShortStorage",
+        "comm", "current_blas_handle", "current_solver_handle", "gds", "green_contexts", "jiterator",
+        "make_graphed_callables", "nccl", "sparse", "tunable",
+    ),
     "torch.autograd": ("profiler", "profiler_legacy", "profiler_util"),
 }  # fmt: skip
 
@@ -55,13 +60,6 @@ def refusing(module: str, name: str) -> Callable[..., NoReturn]:
 
     refuse.__name__ = refuse.__qualname__ = name
     return refuse
-
-
-def module(name: str) -> types.ModuleType:
-    """A module that is not here."""
-    made = types.ModuleType(name)
-    made.__getattr__ = attribute_of(name)  # type: ignore[method-assign]
-    return made
 
 
 def attribute_of(module: str) -> Callable[[str], NoReturn]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from stridescope.engine.device import device as torch_device
@@ -208,10 +207,6 @@ for _made in (device, device_of):
     _made.__module__ = "torch.cuda"
 
 
-# Submodules that are loaded when a script asks for them, and what PyTorch has and this engine has not.
-SUBMODULES = ("amp", "profiler")
-NOT_YET = ("GreenContext", "current_blas_handle", "current_solver_handle", "make_graphed_callables")
-MODULES_NOT_YET = ("comm", "gds", "green_contexts", "jiterator", "nccl", "sparse", "tunable")
 has_half, has_magma = True, False
 
 
@@ -234,16 +229,13 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     return device_index(device, optional=optional)
 
 
+_missing = _not_yet.missing_from("torch.cuda", __name__)
+
+
 def __getattr__(name: str) -> Any:
-    if name in SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
     if name == "default_generators":
         return tuple(Generator.over(found.generator, torch_device("cuda", found.index)) for found in cuda_devices())
-    if name in MODULES_NOT_YET:
-        return _not_yet.module(f"torch.cuda.{name}")
-    if name in NOT_YET or name.endswith("Storage"):
-        return _not_yet.refusing("torch.cuda", name)
-    raise AttributeError(f"module 'torch.cuda' has no attribute '{name}'")
+    return _missing(name)
 
 
 __all__ = [
