@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from stridescope.engine.commands import fail
 from stridescope.engine.commands_table import Row, print_facts, print_rows
 from stridescope.engine.events import Event
+from stridescope.engine.recording.allocator_state import RequestState
 from stridescope.engine.recording.model import NodeState, State, TensorState
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
@@ -190,8 +191,10 @@ def backward(recording: Recording, step: int) -> Iterator[Row]:
 
 
 def allocator(recording: Recording, step: int) -> Iterator[Row]:
-    """Return every block of the caching allocator, segment by segment."""
+    """Return every block of the caching allocator, segment by segment, and what the last search made of it."""
     state = recording.state(step)
+    awaited = {pending.address: pending.stream for pending in state.allocator.pending}
+    reasons = _reasons(state.allocator.request)
     for segment in sorted(state.allocator.segments.values(), key=lambda segment: segment.address):
         for block in state.allocator.blocks_of(segment):
             yield {
@@ -205,7 +208,20 @@ def allocator(recording: Recording, step: int) -> Iterator[Row]:
                 "stream": block.stream,
                 "storage": block.storage or None,
                 "born": block.born,
+                "awaits stream": awaited.get(block.address),
+                "why": reasons.get(block.address),
             }
+
+
+def _reasons(request: RequestState | None) -> dict[int, str]:
+    """What the last request made of the blocks it looked at, and why its own block is as it is."""
+    if request is None:
+        return {}
+    found = {block.address: block.verdict for block in request.considered}
+    if request.address:
+        verdict = found.get(request.address, "a new segment: no cached block serves")
+        found[request.address] = "; ".join([verdict, *request.notes])
+    return found
 
 
 def modules(recording: Recording, step: int) -> Iterator[Row]:

@@ -10,7 +10,7 @@ from PySide6.QtGui import QBrush, QColor, QPainterPath
 
 from stridescope.app import theme as themes
 from stridescope.app.items.canvas import Canvas
-from stridescope.app.items.sketch import Sketch, text_width
+from stridescope.app.items.sketch import Sketch
 from stridescope.app.moment import Moment
 from stridescope.app.panels.allocator_model import (
     AllocatorPicture,
@@ -30,6 +30,7 @@ LEFT, RIGHT = 40.0, 30.0
 HEIGHTS = {"small": 44.0, "large": 60.0}
 CAPTION, DECISION = 24.0, 17.0
 CURVE_HEIGHT = 200.0
+SIGNS = {"✓": "fwd", "✕": "dim", "·": "dim", "!": "err"}
 BATCHES_AT_ONCE = 24  # of the memory curve, between two looks at mouse and keys
 
 
@@ -70,7 +71,11 @@ class AllocatorPanel(Canvas):
         if self.picture is None:
             return 200
         pools = sum(40 + len(p.segments) * (HEIGHTS[p.name] + CAPTION) for p in self.picture.pools)
-        return 28 + pools + CURVE_HEIGHT + 60
+        return 28 + self._decision_height() + pools + CURVE_HEIGHT + 60
+
+    def _decision_height(self) -> float:
+        decision = self.picture.decision if self.picture else None
+        return 0 if decision is None else DECISION * (len(decision.steps) + 1) + 26
 
     def sketch(self, sketch: Sketch) -> None:
         if self.picture is None:
@@ -79,9 +84,24 @@ class AllocatorPanel(Canvas):
             sketch.text(middle, 146, tr('Tensors on device="cuda" live here'), "faint", anchor="middle")
             return
         y = 28.0
+        if self.picture.decision is not None:
+            y = self._draw_reasons(sketch, self.picture.decision, y)
         for pool in self.picture.pools:
             y = self._draw_pool(sketch, pool, y)
         self._draw_curve(sketch, self.picture.curve, y)
+
+    def _draw_reasons(self, sketch: Sketch, decision: Decision, y: float) -> float:
+        """The last request step by step: what was looked at, what became of it, what was done."""
+        height = self._decision_height()
+        sketch.box(QRectF(LEFT, y - 18, self.width() - LEFT - RIGHT, height - 10), None, "now")
+        sketch.text(LEFT + 10, y, decision.title, "now", bold=True, room=self.width() - LEFT - RIGHT - 20)
+        line = y
+        for sign, words in decision.steps:
+            line += DECISION
+            color = SIGNS[sign]
+            sketch.text(LEFT + 12, line, sign, color, bold=True)
+            sketch.text(LEFT + 30, line, words, "text" if sign == "✓" else color, room=self.width() - LEFT - RIGHT - 40)
+        return y + height + 8
 
     def _draw_pool(self, sketch: Sketch, pool: Pool, y: float) -> float:
         end = sketch.text(LEFT, y, pool.title, bold=True)
@@ -89,22 +109,18 @@ class AllocatorPanel(Canvas):
         y += 12
         for row in pool.segments:
             self._draw_segment(sketch, row, y, HEIGHTS[pool.name])
-            y += HEIGHTS[pool.name] + CAPTION + (DECISION if self._decides(row) else 0)
+            y += HEIGHTS[pool.name] + CAPTION
         if pool.hidden:
             sketch.text(
                 LEFT, y + 4, plural(pool.hidden, "and {n} more segment", "and {n} more segments"), "dim", size=11
             )
         return y + 28
 
-    def _decides(self, row: SegmentRow) -> bool:
-        decision = self.picture.decision if self.picture else None
-        return decision is not None and any(block.address == decision.address for block in row.blocks)
-
     def _draw_segment(self, sketch: Sketch, row: SegmentRow, y: float, height: float) -> None:
         assert self.picture is not None
         width = self.width() - LEFT - RIGHT
         sketch.box(QRectF(LEFT, y, width, height), None, "line")
-        end = sketch.text(LEFT, y + height + 14, row.caption, "faint", size=10.5, mono=True)
+        sketch.text(LEFT, y + height + 14, row.caption, "faint", size=10.5, mono=True)
         widths = bar_widths(np.array([block.share for block in row.blocks]), width)
         lefts = LEFT + np.concatenate(([0.0], np.cumsum(widths)[:-1]))
         for block, x, w in zip(row.blocks, lefts.tolist(), widths.tolist(), strict=True):
@@ -112,20 +128,15 @@ class AllocatorPanel(Canvas):
             self._draw_block(sketch, block, rect)
             self.spot(rect, Selection(storage=block.storage), block.tip)
             if self.picture.decision and self.picture.decision.address == block.address:
-                self._draw_decision(sketch, self.picture.decision, rect.adjusted(-1, -1, 1, 1), LEFT + end + 16)
-
-    def _draw_decision(self, sketch: Sketch, decision: Decision, rect: QRectF, least: float) -> None:
-        sketch.box(rect, None, "now", width=2.5)
-        wide = text_width(decision.words)
-        x, y = min(rect.left() + 8, self.width() - RIGHT - wide), rect.bottom() + 15
-        if x < least:  # no room beside the caption: under it
-            x, y = max(LEFT, x), y + DECISION
-        sketch.text(x, y, decision.words, "now", room=self.width() - x - 8)
+                sketch.box(rect.adjusted(-1, -1, 1, 1), None, "now", width=2.5)
 
     def _draw_block(self, sketch: Sketch, block: BlockBox, rect: QRectF) -> None:
         hue = sketch.theme.hue(block.storage)
         stroke: QColor | str = "line" if block.kind == "free" else hue
         sketch.box(rect, _fill(sketch, block, hue), stroke, dashed=block.kind == "free")
+        if block.kind == "free" and block.verdict == "refused":
+            x, y = rect.right() - 14, rect.top() + 14
+            sketch.text(x, y, "✕", "dim", anchor="middle", bold=True)
         if self.picture and block.storage and block.storage == self.picture.selected:
             sketch.box(rect.adjusted(1.5, 1.5, -1.5, -1.5), None, "text", width=1.6)
         if rect.width() > 34:

@@ -292,6 +292,9 @@ class AllocatorState:
             block.also_used_by = (*block.also_used_by, stream)
 
     def _cache_flushed(self, step: int, device: str, freed: int, reason: str) -> None:
+        request = self.request
+        if reason == "cache released" and request is not None and not request.address and not request.error:
+            self._tally("num_alloc_retries")  # the device refused, and will be asked once more
         self._note(f"{reason}: {freed} bytes given back")
 
     def _device_refused(self, step: int, device: str, size: int, reason: str, retry: bool) -> None:

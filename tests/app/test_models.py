@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,7 +22,12 @@ from stridescope.app.panels.allocator import bar_widths
 from stridescope.app.panels.dispatcher import op_path
 from stridescope.app.selection import Selection, follow, linked
 from stridescope.engine import events as ev
+from stridescope.engine.devices.out_of_memory import OutOfMemoryError
+from stridescope.engine.devices.simulated import SimulatedGPU
 from stridescope.engine.recording.reader import Recording
+from stridescope.engine.recording.writer import Writer
+
+MIB = 1 << 20
 
 
 def moment(recording: Recording, step: int) -> Moment:
@@ -134,6 +140,48 @@ def test_allocator_decision(allocator: Recording) -> None:
     assert shown is not None and shown.decision is not None
     assert shown.decision.words == "best fit for 4.00 MiB: split: the rest is over 1 MiB"
     assert shown.decision.address == allocator.event(step).address  # type: ignore[attr-defined]
+
+
+def test_the_reasons_of_a_decision_step_by_step(tmp_path: Path) -> None:
+    recording = allocator_story(tmp_path)
+    step = int(recording.steps_of(ev.OutOfMemory)[-1])
+    shown = allocator_model.picture(moment(recording, step))
+    assert shown is not None and shown.decision is not None
+    assert shown.decision.title == "900.0 MiB asked for on stream 0"
+    assert [sign for sign, _ in shown.decision.steps] == ["✕", "!", "·", "!", "!", "!", "!"]
+    assert shown.decision.steps[0][1].endswith(": too small by 891.0 MiB")
+    assert shown.decision.steps[-1][1].startswith("Of the allocated memory")
+    assert [pool.title for pool in shown.pools] == ["small pool", "large pool", "private pool (0, 1): large pool"]
+    assert {block.verdict for pool in shown.pools for row in pool.segments for block in row.blocks} == {"", "refused"}
+    assert "1 retry" in shown.curve.notes[-1][0]
+    before = allocator_model.picture(moment(recording, int(recording.steps_of(ev.BlockAwaitsEvent)[-1])))
+    assert before is not None
+    labels = [block.label for pool in before.pools for row in pool.segments for block in row.blocks]
+    assert "awaits stream 1  24.0 MiB" in labels
+
+
+def allocator_story(folder: Path) -> Recording:
+    """Blocks that are freed, awaited, in a private pool, and a request that cannot be had."""
+    gpu, journal = SimulatedGPU(512 * MIB), ev.Journal()
+    gpu.allocator.log.journal = journal
+    writer = Writer(folder / "story.stride", {"script": "story.py"})
+    writer.attach(journal)
+    malloc, free = gpu.allocator.malloc, gpu.allocator.free
+    first, kept, other = malloc(30 * MIB), malloc(700), malloc(24 * MIB)
+    free(first)
+    gpu.allocator.record_stream(other, 1)
+    gpu.clock.enqueue(1, 10**9)
+    free(other)
+    gpu.allocator.create_pool((0, 1))
+    gpu.allocator.begin_allocate_to_pool((0, 1), lambda stream: True)
+    lent = malloc(3 * MIB)
+    gpu.allocator.end_allocate_to_pool((0, 1))
+    last = malloc(21 * MIB)
+    with pytest.raises(OutOfMemoryError):
+        malloc(900 * MIB)
+    assert kept.allocated and lent.allocated and last.allocated
+    writer.close(0)
+    return Recording.open(folder / "story.stride")
 
 
 def test_no_allocator_without_a_device(strides: Recording) -> None:

@@ -12,7 +12,7 @@ import pytest
 from stridescope.app import text
 from stridescope.app.actions import ACTIONS, MENUS
 from stridescope.app.lessons import LESSONS
-from stridescope.app.panels import PANELS, saved_model, tensors_model
+from stridescope.app.panels import PANELS, reasons, saved_model, tensors_model
 from stridescope.engine.events import EVENTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -34,6 +34,7 @@ def visible() -> set[str]:
     found |= (
         {words for row in ACTIONS for words in (row.title, row.tip)}
         | set(MENUS)
+        | set(reasons.REASONS)
         | {*tensors_model.COLUMNS, *saved_model.COLUMNS}
     )
     found |= {words for panel in PANELS for words in (panel.title, panel.help)}
