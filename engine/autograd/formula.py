@@ -83,6 +83,7 @@ class Plan(NamedTuple):
     checked: tuple[str, ...]  # kept, but asked for by no formula that runs: only their version is looked at
     numbers: tuple[str, ...]  # what is kept of Tensor arguments: a number in their place counts as a saved tensor
     steps: tuple[Step, ...]
+    save: Callable[[Any, Sequence[Any]], dict[str, Any]]  # of_args as one expression: (node, arguments) -> what is kept
 
 
 # Nodes that PyTorch wrote by hand say their C++ name.
@@ -153,7 +154,8 @@ class Derivative:
         of_results = tuple(keep for keep in keeps if keep.of_result)
         numbers = tuple(keep.name for keep in of_args if keep.facet is None and keep.name in self.tensors)
         checked = tuple(name for name in kept if name not in active_wants)
-        return Plan(needed, of_args, of_results, checked, numbers, tuple(self._step(f, needed) for f in active))
+        steps = tuple(self._step(f, needed) for f in active)
+        return Plan(needed, of_args, of_results, checked, numbers, steps, _saver(of_args))
 
     def keep(self, name: str) -> Keep:
         """Where a call has what a formula calls ``name``; raises KeyError when nothing is called so."""
@@ -181,6 +183,22 @@ class Derivative:
         return Step(positions, eval(source, scope))
 
 
+def _saver(keeps: Sequence[Keep]) -> Callable[[Any, Sequence[Any]], dict[str, Any]]:
+    """What a call's arguments leave behind, written out: every op that is tracked passes here."""
+    scope = {f"facet{number}": keep.facet for number, keep in enumerate(keeps)}
+    parts = [
+        f"{keep.name!r}: "
+        + (
+            f"facet{number}(args[{keep.place}])"
+            if keep.facet
+            else f"node._kept({keep.name!r}, args[{keep.place}], False)"
+        )
+        for number, keep in enumerate(keeps)
+    ]
+    saver: Callable[[Any, Sequence[Any]], dict[str, Any]] = eval(f"lambda node, args: {{{', '.join(parts)}}}", scope)
+    return saver
+
+
 def _shown(want: str) -> bool:
     """PyTorch's nodes keep dtypes of inputs, and what they know of lists of tensors, for themselves."""
     return not want.endswith(("_scalar_type", "_device")) and not want.startswith("tensors_")
@@ -190,9 +208,9 @@ def _over_lists(facet: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The facet of a tensor, or of each tensor in a list; None stays None."""
 
     def of(value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return [facet(item) for item in value]
-        return facet(value) if isinstance(value, Tensor) else None
+        if isinstance(value, Tensor):
+            return facet(value)
+        return [facet(item) for item in value] if isinstance(value, (list, tuple)) else None
 
     return of
 
@@ -220,11 +238,7 @@ class OpNode(Node):
 
     def save_arguments(self, args: Sequence[Any]) -> None:
         """Keep what the needed formulas ask of the arguments."""
-        saved: dict[str, Any] = {}
-        for name, _, place, facet in self.plan.of_args:
-            value = args[place]
-            saved[name] = self._kept(name, value, False) if facet is None else facet(value)
-        self.saved = saved
+        self.saved = self.plan.save(self, args)
 
     def save_results(self, results: Sequence[Any]) -> None:
         """Keep what the formulas ask of the results, which have this node as their history by now."""

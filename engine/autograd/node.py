@@ -216,7 +216,7 @@ class AccumulateGrad(Node):
 
 def meta_of(tensor: Tensor) -> OutputMeta:
     """What a gradient for this tensor must look like."""
-    return _new_tuple(OutputMeta, (tensor._array.shape, tensor.dtype, tensor.device))
+    return _new_tuple(OutputMeta, (tensor._array.shape, tensor.dtype, tensor._device))
 
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:

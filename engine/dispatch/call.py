@@ -285,10 +285,11 @@ def track(op: Op, args: tuple[Any, ...], out: Any) -> None:
 def _track_one(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
     """The common case, without detours: one result, and one edge per differentiable argument."""
     node = make_node(op, args)
+    plan = node.plan
     node._outputs.append(meta_of(out))
     out._node, out._requires_grad = node, True
-    node.save_arguments(args)
-    if node.plan.of_results:
+    node.saved = plan.save(node, args)
+    if plan.of_results:
         node.save_results((out,))
     if (emit := journal.emit) is not None:
         emit((GradFnSet.code, tensor_id(out), node_id(node), 0))

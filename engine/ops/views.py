@@ -145,7 +145,7 @@ view = define(
     "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     doc="Reads the same elements in another shape; refuses when only a copy could.",
     view=_view,
-    quick=lambda a, size: a.reshape(size) if _plainly_laid(a) and min(size, default=0) >= -1 else None,
+    quick=lambda a, size: a.reshape(size) if _plainly_laid(a) and (not size or min(size) >= -1) else None,
     grads={"self": lambda grad, self_sym_sizes: grad.reshape(self_sym_sizes)},
     samples=[((3, 4), (2, 6))],
     function=False,
