@@ -14,6 +14,7 @@ from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.text import tr
 
 HEAD_HEIGHT = 32
+LEAST_FACTS = 40  # pixels: fewer hold no word
 
 
 class Stack(QWidget):
@@ -107,8 +108,9 @@ class _Head(QWidget):
     def _draw_titles(self, sketch: Sketch) -> float:
         baseline = self.height() / 2 + 4
         x = 12 + sketch.text(12, baseline, self._title, bold=True) + 10
-        if self._facts:
-            x += sketch.text(x, baseline, self._facts, "dim") + 10
+        room = self._room_for_facts(x)
+        if self._facts and room >= LEAST_FACTS:
+            x += sketch.text(x, baseline, self._facts, "dim", room=room) + 10
         for place, title in enumerate(self._titles):
             if place != self._current:
                 x += sketch.text(x, baseline, "·", "faint") + 8
@@ -116,6 +118,13 @@ class _Head(QWidget):
                 self._places.append((QRectF(x - 4, 0, width + 8, self.height()), place))
                 x += width + 8
         return x
+
+    def _room_for_facts(self, start: float) -> float:
+        """Pixels that the other titles, and what stands at the right, leave for the facts: those give way first."""
+        others = sum(text_width("·") + text_width(title) + 16 for title in self._titles) - text_width(self._title) - 16
+        tool = self._tools.get(self._current)
+        right = tool.width() if tool else 24 if self.growable else 0
+        return self.width() - 24 - start - others - right
 
     def _draw_right(self, sketch: Sketch, end: float) -> None:
         right = self.width() - 12.0

@@ -48,3 +48,17 @@ def fitted(world: QRectF, window: QRectF, largest: float = 1.0) -> View:
     scale = max(scale, SMALLEST)
     centre = window.center() - world.center() * scale
     return View(scale, centre.x(), centre.y())
+
+
+def followed(world: QRectF, window: QRectF, centre: QPointF, scale: float) -> View:
+    """Return the view at ``scale`` with ``centre`` in the middle, moved so that no room is wasted beside ``world``."""
+    dx = _kept(world.left() * scale, world.right() * scale, window.left(), window.right(), centre.x() * scale)
+    dy = _kept(world.top() * scale, world.bottom() * scale, window.top(), window.bottom(), centre.y() * scale)
+    return View(scale, dx, dy)
+
+
+def _kept(first: float, last: float, start: float, end: float, middle: float) -> float:
+    """Return the shift along one axis: what fits is centred, what does not fills the window."""
+    if last - first <= end - start:
+        return (start + end) / 2 - (first + last) / 2
+    return min(start - first, max(end - last, (start + end) / 2 - middle))

@@ -13,7 +13,7 @@ from stridescope.app import theme as themes
 from stridescope.app.items.canvas import Canvas
 from stridescope.app.items.labels import Labels
 from stridescope.app.items.sketch import Sketch, text_width
-from stridescope.app.items.viewport import View, fitted
+from stridescope.app.items.viewport import View, fitted, followed
 from stridescope.app.moment import Moment
 from stridescope.app.panels.graph_model import GraphEdge, GraphPicture, NodeFace, picture
 from stridescope.app.panels.graph_place import COLUMN, LAYER, NODE_HEIGHT, NODE_WIDTH
@@ -25,7 +25,7 @@ from stridescope.app.theme import Theme
 FOOT = 118.0  # pixels at the bottom: ready and waiting, or what is new
 WORDS_FROM = 0.42  # scale: smaller nodes hold no readable words
 DOTS_FROM = 0.03  # scale: smaller nodes are dots of one picture
-READABLE = 0.6  # scale: an automatic fit goes no lower, it follows the current node instead
+READABLE = 0.55  # scale: an automatic fit goes no lower, it follows the current node instead
 
 
 class GraphPanel(Canvas):
@@ -100,14 +100,12 @@ class GraphPanel(Canvas):
     def _following(self) -> View:
         """Return a view of all while that stays readable, else one that keeps the current node in sight."""
         assert self.picture is not None
+        place, followed_node = self.picture.place, self.picture.now or self.picture.selected
         whole = fitted(self._world(), self._window())
-        if whole.scale >= READABLE or not self.picture.place.ids:
+        if whole.scale >= (READABLE if followed_node else WORDS_FROM) or not place.ids:
             return whole
-        node = self.picture.now or self.picture.selected or self.picture.place.ids[-1]
-        i = self.picture.place.index.get(node, len(self.picture.place.ids) - 1)
-        centre = QPointF(float(self.picture.place.x[i]), float(self.picture.place.y[i]))
-        window = self._window()
-        return View(READABLE, window.center().x() - centre.x() * READABLE, window.center().y() - centre.y() * READABLE)
+        i = place.index.get(followed_node or place.ids[-1], len(place.ids) - 1)
+        return followed(self._world(), self._window(), QPointF(float(place.x[i]), float(place.y[i])), READABLE)
 
     def _current_view(self) -> View:
         return self._from.blended(self.view, self._share) if self._share < 1 else self.view

@@ -13,6 +13,7 @@ from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.text import tr
 
 WIDTHS = (62, 56, 56, 48, 50, 96, 34)
+FILTER_WIDTH = 84  # pixels: leaves the header to the titles
 
 
 class TensorsPanel(QWidget):
@@ -26,6 +27,7 @@ class TensorsPanel(QWidget):
         self.table = Table(tuple(tr(c) for c in COLUMNS), tr("Tensors"))
         self.filter = QLineEdit(placeholderText=tr("filter…"), clearButtonEnabled=True)
         self.filter.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.filter.setMaximumWidth(FILTER_WIDTH)
         self.filter.setAccessibleName(tr("filter tensors"))
         self.filter.textChanged.connect(self._refresh)
         self.header_tool = self.filter
