@@ -57,6 +57,9 @@ class Device(Protocol):
     def cuda_free(self, address: int) -> None:
         """Give memory back; the device waits for its work first."""
 
+    def memory_refused(self, size: int) -> None:
+        """Told of every request that the device had no memory for."""
+
     def memory_info(self) -> tuple[int, int]:
         """Free and total bytes, as the driver sees them."""
 

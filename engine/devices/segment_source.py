@@ -53,6 +53,7 @@ class SegmentSource:
                 return self.expandable.allocate(request.pool, request.stream, request.rounded, page, request.stack)
             return self._open_segment(request, private)
         except DeviceOutOfMemory:
+            self.device.memory_refused(request.segment)
             self.log.refused(request.segment, "out of memory", retry)
             return None
 

@@ -12,6 +12,7 @@ from stridescope.engine.devices.address_space import AddressSpace
 from stridescope.engine.devices.allocator_settings import AllocatorSettings
 from stridescope.engine.devices.caching_allocator import CachingAllocator
 from stridescope.engine.devices.clock import SimulatedClock, SimulatedEvent
+from stridescope.engine.devices.cpp_log import log_warning
 from stridescope.engine.devices.cuda_errors import not_while_capturing
 from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.devices.device import DeviceProperties
@@ -65,6 +66,15 @@ class SimulatedGPU:
         self.synchronize()
         self.clock.spend(self.model.free_ns)
         self.memory.give_back(address)
+
+    def memory_refused(self, size: int) -> None:
+        """Log it, as PyTorch 2.13 does for every refusal, whether the request is helped otherwise or not."""
+        free, total = self.memory_info()
+        log_warning(
+            f"memory allocation failed with OOM on device {self.index} while trying to allocate {size} bytes "
+            f"(free: {free}, total: {total}).",
+            "CUDACachingAllocator.cpp:3933",
+        )
 
     def memory_info(self) -> tuple[int, int]:
         """Free and total bytes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import gc
+import io
 import os
 import pickle
 import threading
@@ -26,6 +27,13 @@ SEGMENT_FIELDS: dict[str, type] = {
 }
 BLOCK_FIELDS: dict[str, type] = {"size": int, "state": str}
 ENTRY_FIELDS: dict[str, type] = {"action": str, "size": int, "stream": int}
+PLACED_FIELDS: dict[str, type] = {**ENTRY_FIELDS, "addr": int}
+# Actions that happen at no address.
+UNPLACED = ("oom", "snapshot")
+# What may be missing, but must be numbers where it is there.
+OPTIONAL = ("device", "requested_size")
+# More than any GPU has: the sum of a snapshot's segments.
+LARGEST_MEMORY = 1 << 42
 
 # Everything that a broken or hostile pickle can raise while it is read.
 _UNREADABLE = (
@@ -128,7 +136,9 @@ def _nothing_collected() -> Iterator[None]:
 def read_plain_pickle(file: BinaryIO) -> Any:
     """Unpickle plain containers; raises SnapshotError for everything else."""
     try:
-        return PlainUnpickler(file).load()
+        # Python itself prints a remark when the bytes of a cut bytearray are let go.
+        with contextlib.redirect_stderr(io.StringIO()):
+            return PlainUnpickler(file).load()
     except SnapshotError:
         raise
     except _UNREADABLE as error:
@@ -147,8 +157,11 @@ def checked_snapshot(found: Any) -> Snapshot:
     _check("segment", found["segments"], SEGMENT_FIELDS)
     for segment in found["segments"]:
         _check_tiling(segment)
+    if sum(segment["total_size"] for segment in found["segments"]) > LARGEST_MEMORY:
+        raise SnapshotError("its segments are larger than the memory of any GPU")
     for trace in traces:
         _check("trace entry", trace, ENTRY_FIELDS)
+        _check("trace entry", (entry for entry in trace if entry["action"] not in UNPLACED), PLACED_FIELDS)
     settings = found.get("allocator_settings")
     conf = settings.get("PYTORCH_CUDA_ALLOC_CONF", "") if isinstance(settings, dict) else ""
     return Snapshot(found["segments"], traces, conf if isinstance(conf, str) else "")
@@ -163,6 +176,9 @@ def _check(what: str, items: Iterable[Any], fields: dict[str, type]) -> None:
                 raise SnapshotError(f"{what} {number} has no {name} that is {kind.__name__}")
             if kind is int and item[name] < 0:
                 raise SnapshotError(f"{what} {number} has a negative {name}")
+        for name in OPTIONAL:
+            if not isinstance(found := item.get(name, 0), int) or found < 0:
+                raise SnapshotError(f"{what} {number} has a {name} that is no number")
 
 
 def _check_tiling(segment: dict[str, Any]) -> None:

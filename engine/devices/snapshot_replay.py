@@ -16,10 +16,11 @@ from stridescope.engine.devices.allocator_settings import AllocatorSettings
 from stridescope.engine.devices.block import Block, PrivatePool
 from stridescope.engine.devices.block_search import best_fit
 from stridescope.engine.devices.block_sizes import SMALL_SIZE, round_size
+from stridescope.engine.devices.device import DeviceOutOfMemory
 from stridescope.engine.devices.out_of_memory import OutOfMemoryError
 from stridescope.engine.devices.pools import Pools
 from stridescope.engine.devices.recorded_gpu import NO_LIMIT, RecordedGPU, install, open_recorded, take_at
-from stridescope.engine.devices.snapshot_file import Entry, Snapshot
+from stridescope.engine.devices.snapshot_file import Entry, Snapshot, SnapshotError
 from stridescope.engine.devices.snapshot_history import DEFAULT_POOL, PastSegment, before_trace, pool_id_of
 from stridescope.engine.events import Journal
 
@@ -62,23 +63,31 @@ class SnapshotReplay:
         self.device_index = device
         self.faithful = conf is None and total is None
         self.trace = snapshot.device_traces[device] if device < len(snapshot.device_traces) else []
-        self.settings = AllocatorSettings(snapshot.conf if conf is None else conf)
+        self.settings = _settings(snapshot.conf) if conf is None else AllocatorSettings(conf)
         self.gpu = RecordedGPU(NO_LIMIT if total is None else total, self.settings)
         self.allocator = self.gpu.allocator
         self.allocator.log.journal = journal or Journal()
-        past = before_trace(snapshot.segments_of(device), self.trace)
-        self.blocks: dict[int, Block] = install(self.allocator, self.gpu, past)
-        self.allocator.stats.reset_accumulated()
+        self.blocks: dict[int, Block] = {}
         self.allocations = self.matching = 0
         self.differences: list[Difference] = []
-        self.recorded, self.reserved = Totals(), sum(segment.size for segment in past.segments.values())
+        self.recorded, self.reserved = Totals(), 0
         self._waiting: dict[int, int] = {}
-        self._next_stream = OTHER_STREAM
-        self.recorded.peak_reserved = self.reserved
+        self._next_stream, self._number = OTHER_STREAM, 0
+        try:
+            self._begin(snapshot)
+            self._run()
+        except (LookupError, AssertionError, DeviceOutOfMemory):
+            raise SnapshotError(f"its trace contradicts itself, or its segments, at entry {self._number}") from None
+
+    def _begin(self, snapshot: Snapshot) -> None:
+        """Bring our allocator into the state in which the trace began."""
+        past = before_trace(snapshot.segments_of(self.device_index), self.trace)
+        self.blocks = install(self.allocator, self.gpu, past)
+        self.allocator.stats.reset_accumulated()
+        self.recorded.peak_reserved = self.reserved = sum(segment.size for segment in past.segments.values())
         for block in past.blocks.values():
             if block.pending and block.address in self.blocks:
                 self._free_later(block.address)
-        self._run()
 
     def begins(self, number: int) -> None:
         """Called before an entry of the trace is done; for subclasses."""
@@ -90,7 +99,7 @@ class SnapshotReplay:
     def _run(self) -> None:
         number = 0
         while number < len(self.trace):
-            entry = self.trace[number]
+            entry, self._number = self.trace[number], number
             self.begins(number)
             if self.faithful and entry.get("addr") in self._waiting and (retry := self._end_of_retry(number)):
                 self._expect_retry(number, retry)
@@ -268,6 +277,14 @@ class SnapshotReplay:
             "recorded": dataclasses.asdict(recorded),
             "replayed": dataclasses.asdict(replayed),
         }
+
+
+def _settings(conf: str) -> AllocatorSettings:
+    try:
+        return AllocatorSettings(conf)
+    except (ValueError, LookupError, RuntimeError) as error:
+        why = " ".join(str(error).split())
+        raise SnapshotError(f"its options {conf[:80]!r} are none of PyTorch's: {why}") from None
 
 
 Step = Callable[[SnapshotReplay, int, Entry], None]

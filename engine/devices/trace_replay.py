@@ -50,6 +50,9 @@ class ScriptedGPU(SimulatedGPU):
         for event in self._held.pop(stream, []):
             event.done = True
 
+    def memory_refused(self, size: int) -> None:
+        """Nothing is logged: no script runs."""
+
     def record_event(self, stream: int) -> SimulatedEvent:
         """Mark the end of a stream's queue."""
         if stream not in self._held:

@@ -45,6 +45,8 @@ from stridescope.engine.recording.model import State
 from stridescope.engine.recording.seek import Seeker
 from stridescope.engine.recording.store import RecordingError
 
+# What a flipped bit can end in: values of another type, texts that are none, indices that point beyond.
+_DAMAGE = (sqlite3.DatabaseError, DamagedBatch, ValueError, TypeError, LookupError, OverflowError)
 _NO_STEPS: Ints = np.zeros(0, np.int64)
 
 
@@ -346,7 +348,7 @@ class Recording:
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.DatabaseError, DamagedBatch, json.JSONDecodeError) as error:
+        except _DAMAGE as error:
             raise RecordingError(f"{self.path} is damaged: {error}") from error
 
 

@@ -45,6 +45,9 @@ CREATE TABLE layout (name TEXT PRIMARY KEY, body TEXT NOT NULL);
 class RecordingError(Exception):
     """A recording that cannot be read or written; the text is one line for the user."""
 
+    def __init__(self, text: str) -> None:
+        super().__init__(" ".join(text.splitlines()))  # SQLite quotes what it cannot read, lines and all
+
 
 def create(path: str | os.PathLike[str], meta: Mapping[str, Any]) -> sqlite3.Connection:
     """Make an empty recording, in place of an older one if need be, and return it ready to be written."""
@@ -114,8 +117,8 @@ def connect(path: str | os.PathLike[str]) -> sqlite3.Connection:
             database = sqlite3.connect(f"{uri}?{mode}", uri=True, check_same_thread=False, isolation_level=None)
             database.execute("SELECT count(*) FROM meta").fetchone()
             return database
-        except sqlite3.DatabaseError as error:
-            fault = error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            fault: Exception = error
     raise RecordingError(f"{target} is damaged: {fault}")
 
 

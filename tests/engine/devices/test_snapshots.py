@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import os
 import pickle
 import random
@@ -266,3 +267,65 @@ def test_skipped_actions_are_not_recorded() -> None:
     gpu.allocator.log.history = MemoryHistory("all", FOREVER, frozenset(ACTIONS) - {"alloc"}, False)
     gpu.allocator.free(gpu.allocator.malloc(1))
     assert actions(gpu) == ["alloc"]
+
+
+STRANGE: tuple[Any, ...] = (-1, 1 << 63, 1 << 70, "x", None, 3.5, [], {}, True, 512, 20 * MIB, (1, 2))
+
+
+def disturb(chance: random.Random, found: Any) -> None:
+    """Change one thing somewhere inside: take it out, put another in its place, or twice."""
+    while isinstance(found, (dict, list)) and found:
+        key = chance.choice(list(found)) if isinstance(found, dict) else chance.randrange(len(found))
+        turn = chance.random()
+        if turn < 0.15:
+            del found[key]
+            return
+        if turn < 0.4 or not isinstance(found[key], (dict, list)):
+            found[key] = chance.choice(STRANGE)
+            return
+        if turn < 0.5 and isinstance(found, list):
+            found.insert(key, found[-1])
+            return
+        found = found[key]
+
+
+@pytest.mark.parametrize("conf", ["", "expandable_segments:True"])
+@pytest.mark.parametrize("seed", range(150))
+def test_no_contradiction_does_worse_than_a_refusal(seed: int, conf: str) -> None:
+    gpu = ScriptedGPU(128 * MIB, AllocatorSettings(conf))
+    gpu.allocator.log.history = MemoryHistory("all", FOREVER, frozenset(), False)
+    held = [gpu.allocator.malloc(size) for size in (600, 3 * MIB, 11 * MIB)]
+    gpu.allocator.record_stream(held[1], 1)
+    for block in held[1:]:
+        gpu.allocator.free(block)
+    gpu.allocator.malloc(60 * MIB)
+    found = copy.deepcopy(snapshot([gpu.allocator]))
+    disturb(random.Random(seed), found)
+    try:
+        checked = checked_snapshot(found)
+        for device in checked.devices():
+            SnapshotReplay(checked, device).result()
+    except SnapshotError as error:
+        assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda s: s["allocator_settings"].update(PYTORCH_CUDA_ALLOC_CONF="foo:1"),
+            "its options 'foo:1' are none",
+        ),
+        (lambda s: s["segments"][0].update(device="0"), "segment 0 has a device that is no number"),
+        (lambda s: s["device_traces"][0][0].pop("addr"), "trace entry 0 has no addr that is int"),
+        (lambda s: s["segments"].append(dict(s["segments"][0], total_size=1 << 50, blocks=[BIG])), "memory of any GPU"),
+    ],
+)
+def test_what_cannot_be_replayed_is_named(change: Any, message: str) -> None:
+    found = copy.deepcopy(good())
+    change(found)
+    with pytest.raises(SnapshotError, match=message):
+        SnapshotReplay(checked_snapshot(found), 0)
+
+
+BIG = {"size": 1 << 50, "state": "inactive"}

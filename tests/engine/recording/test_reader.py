@@ -255,3 +255,35 @@ def test_a_read_only_folder_will_do(record: Record, tmp_path: pathlib.Path) -> N
         assert Recording.open(folder / "run.stride").steps == 1
     finally:
         folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_flipped_bits_do_no_worse_than_one_clear_line(record: Record, seed: int) -> None:
+    recording = record(Run(0).of_length(300))
+    recording.close()
+    path, chance = pathlib.Path(recording.path), np.random.default_rng(seed)
+    rotten = bytearray(path.read_bytes())
+    for spot in chance.integers(0, len(rotten), 20):
+        rotten[spot] ^= 1 << int(chance.integers(8))
+    path.write_bytes(rotten)
+    try:
+        with Recording.open(path) as opened:
+            opened.allocator_curve()
+            opened.events(0, opened.steps - 1)
+            opened.state(opened.steps // 2)
+            opened.output(opened.steps - 1)
+    except RecordingError as error:
+        assert "\n" not in str(error)
+
+
+def test_the_memory_curve_is_kept_with_a_recording_and_made_for_one_without(record: Record) -> None:
+    recording = record(Run(3).of_length(9000))
+    whole = [column.tolist() for column in recording.allocator_curve()]
+    assert recording.read_curve(0) and whole[0] and whole[0] == sorted(whole[0])
+    recording.close()
+    with sqlite3.connect(recording.path) as database:
+        database.execute("DROP TABLE curve")
+    with Recording.open(recording.path) as older:
+        assert not older.read_curve(0) and older.curve_so_far()[0].tolist() == []
+        assert not older.read_curve(1) and 0 < len(older.curve_so_far()[0]) < len(whole[0])
+        assert [column.tolist() for column in older.allocator_curve()] == whole

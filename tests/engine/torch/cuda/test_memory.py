@@ -205,3 +205,24 @@ def test_caching_switched_off_by_the_environment(torch: Any, monkeypatch: pytest
     monkeypatch.setenv("PYTORCH_NO_CUDA_MEMORY_CACHING", "1")
     kept = torch.zeros(1000, device="cuda")
     assert torch.cuda.memory_reserved() == 0 and torch.cuda.mem_get_info()[0] == (1 << 30) - 4000 and kept.is_cuda
+
+
+def test_every_refusal_of_the_device_is_logged(
+    torch: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhaust() -> list[str]:
+        with pytest.raises(torch.OutOfMemoryError):
+            torch.empty(1 << 32, dtype=torch.uint8, device="cuda")
+        return capfd.readouterr().err.splitlines()
+
+    lines = exhaust()
+    said = (
+        r"\[W\d{3,4} \d\d:\d\d:\d\d\.\d{9} CUDACachingAllocator\.cpp:3933\] memory allocation failed with OOM on "
+        r"device 0 while trying to allocate 4294967296 bytes \(free: 1073741824, total: 1073741824\)\."
+    )
+    assert len(lines) == 2 and all(re.fullmatch(said, line) for line in lines), "the first try and the retry"
+    monkeypatch.setenv("TORCH_CPP_LOG_LEVEL", "ERROR")
+    assert exhaust() == []
+    monkeypatch.delenv("TORCH_CPP_LOG_LEVEL")
+    torch.cuda.set_per_process_memory_fraction(0.5)
+    assert exhaust() == [], "the device was not asked"
