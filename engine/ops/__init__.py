@@ -32,6 +32,7 @@ from stridescope.engine.ops import (
     filling,
     fourier,
     fractional_pooling,
+    gamma_sampling,
     grid,
     indexed,
     indexing,
@@ -101,6 +102,7 @@ MODULES = (
     fourier, activations, linear, losses, losses_class, conv, pooling, segments, spectral,
     adaptive_pooling, norm_layers, norm_groups, padding, interpolate, shuffles, embedding, attention, grid, distance,
     losses_margin, rrelu, rnn, packing, ctc, fractional_pooling,
+    gamma_sampling,
 )  # fmt: skip
 aliases.declare()
 OPS: tuple[Op, ...] = tuple(DECLARED)

@@ -23,6 +23,7 @@ from stridescope.engine.dtype import (
     of_number,
     scalar_name,
 )
+from stridescope.engine.kernels.fused import fused
 from stridescope.engine.ops.creation import OPTIONS, made
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
@@ -146,9 +147,11 @@ def _spaced(name: str, start: Any, end: Any, steps: int, kind: dtype) -> Array:
         first, last = wide(start), wide(end)
     step = wide(wide(last - first) / wide(steps - 1))
     places = np.arange(steps)
-    low = wide(first) + step * places.astype(wide)
-    high = wide(last) - step * (steps - 1 - places).astype(wide)
-    return np.asarray(np.where(places < steps // 2, low, high))
+    counted = np.where(places < steps // 2, places, places - (steps - 1)).astype(wide)
+    ends = np.where(places < steps // 2, wide(first), wide(last))
+    if wide in (np.float32, np.float64):  # PyTorch's compiler makes one fused step of it
+        return fused(counted, step, ends, wide)
+    return np.asarray(ends + step * counted)
 
 
 def _linspace(start: Any, end: Any, steps: int, kind: dtype | None, on: Any, grad: bool | None) -> Tensor:

@@ -21,6 +21,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "activate_flash_attention_impl", "bias", "current_flash_attention_impl", "flex_attention",
         "list_flash_attention_impls", "register_flash_attention_impl", "restore_flash_attention_impl", "varlen",
     ),
+    "torch.distributions": ("GeneralizedPareto", "LKJCholesky", "Wishart"),
     "torch.optim": ("swap_in_optimizer_params_and_state",),
     "torch.utils.data": (
         "DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe", "argument_validation", "datapipes",

@@ -1,37 +1,71 @@
-"""``torch.distributions``: the distributions that courses use; asking for another says that it is not here yet."""
+"""``torch.distributions``: samples, densities, entropies and divergences. Samples are PyTorch's from the same seed.
+
+``GeneralizedPareto``, ``LKJCholesky`` and ``Wishart`` say that they are not here yet.
+"""
 
 from __future__ import annotations
 
-from stridescope.engine.torch._not_yet import attribute_of
-from stridescope.engine.torch.distributions import constraints
-from stridescope.engine.torch.distributions.continuous import (
-    Cauchy,
-    Exponential,
-    Gumbel,
-    Laplace,
-    LogNormal,
-    Normal,
-    Uniform,
-)
+from stridescope.engine.torch._not_yet import missing_from
+from stridescope.engine.torch.distributions import constraints, kl_pairs, transforms
+from stridescope.engine.torch.distributions.constraint_registry import biject_to, transform_to
+from stridescope.engine.torch.distributions.continuous import Cauchy, Exponential, Laplace, Normal, Uniform
+from stridescope.engine.torch.distributions.counts import Binomial, Multinomial, NegativeBinomial, Poisson
 from stridescope.engine.torch.distributions.discrete import Bernoulli, Categorical, Geometric, OneHotCategorical
-from stridescope.engine.torch.distributions.distribution import Distribution
+from stridescope.engine.torch.distributions.distribution import Distribution, ExponentialFamily
+from stridescope.engine.torch.distributions.gammas import Beta, Chi2, Dirichlet, FisherSnedecor, Gamma, StudentT
 from stridescope.engine.torch.distributions.kl import kl_divergence, register_kl
 from stridescope.engine.torch.distributions.multivariate import Independent, MultivariateNormal
+from stridescope.engine.torch.distributions.relaxed import (
+    ExpRelaxedCategorical,
+    LogitRelaxedBernoulli,
+    OneHotCategoricalStraightThrough,
+    RelaxedBernoulli,
+    RelaxedOneHotCategorical,
+)
+from stridescope.engine.torch.distributions.special_shapes import (
+    ContinuousBernoulli,
+    LowRankMultivariateNormal,
+    MixtureSameFamily,
+    VonMises,
+)
+from stridescope.engine.torch.distributions.transformed import (
+    Gumbel,
+    HalfCauchy,
+    HalfNormal,
+    InverseGamma,
+    Kumaraswamy,
+    LogisticNormal,
+    LogNormal,
+    Pareto,
+    TransformedDistribution,
+    Weibull,
+)
 
-DISTRIBUTIONS = (
-    Bernoulli, Categorical, Cauchy, Exponential, Geometric, Gumbel, Independent, Laplace, LogNormal,
-    MultivariateNormal, Normal, OneHotCategorical, Uniform,
-)  # fmt: skip
+for _transform in transforms.TRANSFORMS:
+    globals()[_transform.__name__] = _transform
+identity_transform = transforms.identity_transform
 
-_FILES = {"MultivariateNormal": "multivariate_normal", "LogNormal": "log_normal"}
-for _kind in (Distribution, *DISTRIBUTIONS):
-    _kind.__module__ = f"torch.distributions.{_FILES.get(_kind.__name__, _kind.__name__.lower())}"
-OneHotCategorical.__module__ = "torch.distributions.one_hot_categorical"
+# The files that PyTorch has the classes in.
+FILES: dict[type, str] = {
+    Bernoulli: "bernoulli", Beta: "beta", Binomial: "binomial", Categorical: "categorical", Cauchy: "cauchy",
+    Chi2: "chi2", ContinuousBernoulli: "continuous_bernoulli", Dirichlet: "dirichlet", Distribution: "distribution",
+    ExponentialFamily: "exp_family", ExpRelaxedCategorical: "relaxed_categorical", Exponential: "exponential",
+    FisherSnedecor: "fishersnedecor", Gamma: "gamma", Geometric: "geometric", Gumbel: "gumbel",
+    HalfCauchy: "half_cauchy", HalfNormal: "half_normal", Independent: "independent", InverseGamma: "inverse_gamma",
+    Kumaraswamy: "kumaraswamy", Laplace: "laplace", LogNormal: "log_normal", LogisticNormal: "logistic_normal",
+    LogitRelaxedBernoulli: "relaxed_bernoulli", LowRankMultivariateNormal: "lowrank_multivariate_normal",
+    MixtureSameFamily: "mixture_same_family", Multinomial: "multinomial", MultivariateNormal: "multivariate_normal",
+    NegativeBinomial: "negative_binomial", Normal: "normal", OneHotCategorical: "one_hot_categorical",
+    OneHotCategoricalStraightThrough: "one_hot_categorical", Pareto: "pareto", Poisson: "poisson",
+    RelaxedBernoulli: "relaxed_bernoulli", RelaxedOneHotCategorical: "relaxed_categorical", StudentT: "studentT",
+    TransformedDistribution: "transformed_distribution", Uniform: "uniform", VonMises: "von_mises",
+    Weibull: "weibull",
+}  # fmt: skip
+for _kind, _file in FILES.items():
+    _kind.__module__ = f"torch.distributions.{_file}"
 
-__getattr__ = attribute_of("torch.distributions")
-
+__getattr__ = missing_from("torch.distributions", __name__)
 __all__ = [
-    "Bernoulli", "Categorical", "Cauchy", "Distribution", "Exponential", "Geometric", "Gumbel", "Independent",
-    "Laplace", "LogNormal", "MultivariateNormal", "Normal", "OneHotCategorical", "Uniform", "constraints",
-    "kl_divergence", "register_kl",
+    *sorted(kind.__name__ for kind in FILES if kind not in (ExpRelaxedCategorical, LogitRelaxedBernoulli)),
+    *transforms.__all__, "biject_to", "constraints", "kl_divergence", "register_kl", "transform_to",
 ]  # fmt: skip

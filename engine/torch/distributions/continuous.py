@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from numbers import Number
 from typing import Any
 
 from stridescope.engine import torch
 from stridescope.engine.autograd.modes import no_grad
 from stridescope.engine.torch.distributions import constraints
 from stridescope.engine.torch.distributions.constraints import Constraint
-from stridescope.engine.torch.distributions.distribution import Distribution, broadcast_all, standard_normal
-
-EULER = 0.5772156649015329
-
-
-def _shape(first: Any, *values: Any) -> Any:
-    return () if all(isinstance(value, Number) for value in values) else first.size()
+from stridescope.engine.torch.distributions.distribution import (
+    Distribution,
+    ExponentialFamily,
+    broadcast_all,
+    like,
+    standard_normal,
+)
 
 
 class _LocScale(Distribution):
@@ -27,7 +26,7 @@ class _LocScale(Distribution):
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(_shape(self.loc, loc, scale), validate_args=validate_args)
+        super().__init__(like(self.loc, loc, scale), validate_args=validate_args)
 
     @property
     def support(self) -> Constraint:
@@ -45,8 +44,18 @@ class _LocScale(Distribution):
         return self.loc
 
 
-class Normal(_LocScale):
+class Normal(_LocScale, ExponentialFamily):
     """The normal distribution."""
+
+    _mean_carrier_measure = 0
+
+    @property
+    def _natural_params(self) -> Any:
+        return (self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal())
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        x, y = natural_params
+        return -0.25 * x.pow(2) / y + 0.5 * torch.log(-math.pi / y)
 
     @property
     def stddev(self) -> Any:
@@ -88,61 +97,6 @@ class Normal(_LocScale):
         return 0.5 + 0.5 * math.log(2 * math.pi) + torch.log(self.scale)
 
 
-class LogNormal(_LocScale):
-    """The exponential of a normal variable."""
-
-    @property
-    def support(self) -> Constraint:
-        """Positive numbers."""
-        return constraints.positive
-
-    @property
-    def base_dist(self) -> Normal:
-        """The normal variable."""
-        return Normal(self.loc, self.scale, validate_args=False)
-
-    @property
-    def mean(self) -> Any:
-        """The expected value."""
-        return (self.loc + self.scale.pow(2) / 2).exp()
-
-    @property
-    def mode(self) -> Any:
-        """The most probable value."""
-        return (self.loc - self.scale.square()).exp()
-
-    @property
-    def variance(self) -> Any:
-        """The variance."""
-        square = self.scale.pow(2)
-        return square.expm1() * (2 * self.loc + square).exp()
-
-    def sample(self, sample_shape: Any = ()) -> Any:
-        """Draw, without gradients."""
-        return self.base_dist.sample(sample_shape).exp()
-
-    def rsample(self, sample_shape: Any = ()) -> Any:
-        """Draw such that gradients reach the parameters."""
-        return self.base_dist.rsample(sample_shape).exp()
-
-    def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density."""
-        self._validate_sample(value)
-        logarithm = value.log()
-        return self.base_dist.log_prob(logarithm) - logarithm
-
-    def cdf(self, value: Any) -> Any:
-        """The probability of less."""
-        return self.base_dist.cdf(value.log())
-
-    def __repr__(self) -> str:
-        return "LogNormal()"
-
-    def entropy(self) -> Any:
-        """The entropy in nats."""
-        return self.base_dist.entropy() + self.loc
-
-
 class Laplace(_LocScale):
     """Two exponentials back to back."""
 
@@ -172,6 +126,11 @@ class Laplace(_LocScale):
         self._validate_sample(value)
         apart = value - self.loc
         return 0.5 - 0.5 * apart.sign() * torch.expm1(-apart.abs() / self.scale)
+
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        apart = value - 0.5
+        return self.loc - self.scale * apart.sign() * torch.log1p(-2 * apart.abs())
 
     def entropy(self) -> Any:
         """The entropy in nats."""
@@ -205,51 +164,13 @@ class Cauchy(_LocScale):
         self._validate_sample(value)
         return torch.atan((value - self.loc) / self.scale) / math.pi + 0.5
 
+    def icdf(self, value: Any) -> Any:
+        """The quantile."""
+        return torch.tan(math.pi * (value - 0.5)) * self.scale + self.loc
+
     def entropy(self) -> Any:
         """The entropy in nats."""
         return math.log(4 * math.pi) + self.scale.log()
-
-
-class Gumbel(_LocScale):
-    """The largest of many variables."""
-
-    @property
-    def mean(self) -> Any:
-        """The expected value."""
-        return self.loc + self.scale * EULER
-
-    @property
-    def stddev(self) -> Any:
-        """The standard deviation."""
-        return (math.pi / math.sqrt(6)) * self.scale
-
-    @property
-    def variance(self) -> Any:
-        """The variance."""
-        return self.stddev.pow(2)
-
-    def rsample(self, sample_shape: Any = ()) -> Any:
-        """Draw such that gradients reach the parameters."""
-        limits = torch.finfo(self.loc.dtype)
-        low = torch.full_like(self.loc, limits.tiny)
-        high = torch.full_like(self.loc, 1 - limits.eps)
-        drawn = Uniform(low, high, validate_args=False).rsample(sample_shape)
-        return self.loc - self.scale * (-drawn.log()).log()
-
-    def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density."""
-        self._validate_sample(value)
-        y = (self.loc - value) / self.scale
-        return (y - y.exp()) - self.scale.log()
-
-    def cdf(self, value: Any) -> Any:
-        """The probability of less."""
-        self._validate_sample(value)
-        return torch.exp(-torch.exp((self.loc - value) / self.scale))
-
-    def entropy(self) -> Any:
-        """The entropy in nats."""
-        return self.scale.log() + (1 + EULER)
 
 
 class Uniform(Distribution):
@@ -259,7 +180,7 @@ class Uniform(Distribution):
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
         self.low, self.high = broadcast_all(low, high)
-        super().__init__(_shape(self.low, low, high), validate_args=validate_args)
+        super().__init__(like(self.low, low, high), validate_args=validate_args)
 
     @property
     def arg_constraints(self) -> dict[str, Constraint]:  # type: ignore[override]
@@ -270,6 +191,11 @@ class Uniform(Distribution):
     def support(self) -> Constraint:
         """Between the bounds."""
         return constraints.interval(self.low, self.high)
+
+    @property
+    def mode(self) -> Any:
+        """NaN: all values are equally probable."""
+        return math.nan * self.high
 
     @property
     def mean(self) -> Any:
@@ -311,15 +237,23 @@ class Uniform(Distribution):
         return torch.log(self.high - self.low)
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """The time until something happens that happens ``rate`` times per unit of time."""
 
+    _mean_carrier_measure = 0
     arg_constraints = {"rate": constraints.positive}
     has_rsample = True
 
+    @property
+    def _natural_params(self) -> Any:
+        return (-self.rate,)
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        return -torch.log(-natural_params[0])
+
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
-        super().__init__(_shape(self.rate, rate), validate_args=validate_args)
+        super().__init__(like(self.rate, rate), validate_args=validate_args)
 
     @property
     def support(self) -> Constraint:

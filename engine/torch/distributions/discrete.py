@@ -13,21 +13,36 @@ from stridescope.engine.autograd.modes import enable_grad, no_grad
 from stridescope.engine.tensor import Size
 from stridescope.engine.torch.distributions import constraints
 from stridescope.engine.torch.distributions.constraints import Constraint
-from stridescope.engine.torch.distributions.distribution import Distribution, broadcast_all
+from stridescope.engine.torch.distributions.distribution import Distribution, ExponentialFamily, broadcast_all
 
 
 def _functional() -> Any:
     return importlib.import_module("stridescope.engine.torch.nn.functional")
 
 
-def _clamped(probs: Any) -> Any:
+def clamped(probs: Any) -> Any:
+    """Probabilities strictly between 0 and 1."""
     eps = torch.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
-def _one_of(probs: Any, logits: Any) -> None:
+def one_of(probs: Any, logits: Any) -> None:
+    """Raise ValueError unless exactly one of them is given."""
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+
+
+def odds_of(probs: Any) -> Any:
+    """The log-odds of probabilities, with gradients even where they are asked for without."""
+    with enable_grad():
+        probs = clamped(probs)
+        return torch.log(probs) - torch.log1p(-probs)
+
+
+def probability_of(logits: Any) -> Any:
+    """The probabilities of log-odds, with gradients even where they are asked for without."""
+    with enable_grad():
+        return torch.sigmoid(logits)
 
 
 class _Binary(Distribution):
@@ -36,7 +51,7 @@ class _Binary(Distribution):
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        _one_of(probs, logits)
+        one_of(probs, logits)
         given = logits if probs is None else probs
         (self._param,) = broadcast_all(given)
         if probs is None:
@@ -48,15 +63,12 @@ class _Binary(Distribution):
     @functools.cached_property
     def logits(self) -> Any:
         """The log-odds."""
-        with enable_grad():
-            probs = _clamped(self.probs)
-            return torch.log(probs) - torch.log1p(-probs)
+        return odds_of(self.probs)
 
     @functools.cached_property
     def probs(self) -> Any:
         """The probability."""
-        with enable_grad():
-            return torch.sigmoid(self.logits)
+        return probability_of(self.logits)
 
     @property
     def param_shape(self) -> Size:
@@ -65,10 +77,18 @@ class _Binary(Distribution):
         return shape
 
 
-class Bernoulli(_Binary):
+class Bernoulli(_Binary, ExponentialFamily):
     """1 with probability ``probs``, else 0."""
 
+    _mean_carrier_measure = 0
     has_enumerate_support = True
+
+    @property
+    def _natural_params(self) -> Any:
+        return (torch.logit(self.probs),)
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        return torch.log1p(torch.exp(natural_params[0]))
 
     @property
     def support(self) -> Constraint:
@@ -161,7 +181,7 @@ class Categorical(Distribution):
     has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        _one_of(probs, logits)
+        one_of(probs, logits)
         name, given = ("logits", logits) if probs is None else ("probs", probs)
         if given.dim() < 1:
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
@@ -176,7 +196,7 @@ class Categorical(Distribution):
     def logits(self) -> Any:
         """The logarithms of the probabilities."""
         with enable_grad():
-            return torch.log(_clamped(self.probs))
+            return torch.log(clamped(self.probs))
 
     @functools.cached_property
     def probs(self) -> Any:
@@ -235,6 +255,7 @@ class OneHotCategorical(Distribution):
     """Like Categorical, but a sample is a vector with a 1 at the class's place."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    has_enumerate_support = True
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         self._categorical = Categorical(probs, logits)
@@ -267,6 +288,17 @@ class OneHotCategorical(Distribution):
         return self.probs
 
     @property
+    def mode(self) -> Any:
+        """A 1 at the most probable class."""
+        most = self.probs.argmax(dim=-1)
+        return _functional().one_hot(most, num_classes=self.probs.shape[-1]).to(self.probs)
+
+    @property
+    def param_shape(self) -> Size:
+        """The shape of the parameter."""
+        return self._categorical.param_shape
+
+    @property
     def variance(self) -> Any:
         """The variance of each place."""
         return self.probs * (1 - self.probs)
@@ -284,3 +316,10 @@ class OneHotCategorical(Distribution):
     def entropy(self) -> Any:
         """The entropy in nats."""
         return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All vectors with one 1."""
+        count = self._event_shape[0]
+        values = torch.eye(count, dtype=self.probs.dtype, device=self.probs.device)
+        values = values.view((count,) + (1,) * len(self._batch_shape) + (count,))
+        return values.expand((count, *self._batch_shape, count)) if expand else values

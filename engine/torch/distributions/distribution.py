@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Number
 from typing import Any
 
@@ -55,8 +56,9 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             for name, constraint in self.arg_constraints.items():
-                if constraint is not constraints.dependent and name in self.__dict__:
-                    self._check_parameter(name, self.__dict__[name], constraint)
+                computed = isinstance(getattr(type(self), name, None), property)
+                if not constraints.is_dependent(constraint) and (name in self.__dict__ or computed):
+                    self._check_parameter(name, getattr(self, name), constraint)
 
     def _check_parameter(self, name: str, value: Any, constraint: Constraint) -> None:
         if not constraint.check(value).all():
@@ -80,6 +82,15 @@ class Distribution:
                 value = self.__dict__[name]
                 setattr(made, name, value.expand(made._batch_shape + value.shape[len(self._batch_shape) :]))
         return made
+
+    def _get_checked_instance(self, cls: type[Any], _instance: Any = None) -> Any:
+        """A blank object for a subclass's ``expand``; raises NotImplementedError when it has none of its own."""
+        if _instance is None and type(self).__init__ is not cls.__init__:
+            raise NotImplementedError(
+                f"Subclass {type(self).__name__} of {cls.__name__} that defines a custom __init__ method must also "
+                "define a custom .expand() method."
+            )
+        return type(self).__new__(type(self)) if _instance is None else _instance
 
     @property
     def batch_shape(self) -> Size:
@@ -120,6 +131,11 @@ class Distribution:
         """Draw, without gradients."""
         with no_grad():
             return self.rsample(sample_shape)
+
+    def sample_n(self, n: int) -> Any:
+        """Draw ``n`` times: the old form of ``sample((n,))``."""
+        warnings.warn("sample_n will be deprecated. Use .sample((n,)) instead", UserWarning, stacklevel=2)
+        return self.sample(Size((n,)))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draw such that gradients reach the parameters."""
@@ -180,3 +196,34 @@ def _check_shape(actual: Size, batch: Size, event: Size) -> None:
         if ours != 1 and theirs != 1 and ours != theirs:
             text = f"Value is not broadcastable with batch_shape+event_shape: {actual} vs {expected}."
             raise ValueError(text)
+
+
+def like(value: Any, *parameters: Any) -> Size:
+    """The batch shape of a parameter: none when the ``parameters`` were all given as numbers."""
+    return Size() if all(isinstance(each, Number) for each in parameters) else value.size()
+
+
+class ExponentialFamily(Distribution):
+    """A distribution with natural parameters; a subclass defines them and the logarithm of its normaliser."""
+
+    @property
+    def _mean_carrier_measure(self) -> Any:
+        """The mean logarithm of the carrier measure; 0 where the measure is constant."""
+        raise NotImplementedError
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        raise NotImplementedError
+
+    def entropy(self) -> Any:
+        """The entropy in nats: the normaliser's Bregman divergence."""
+        parameters = [p.detach().requires_grad_() for p in self._natural_params]
+        normalizer = self._log_normalizer(*parameters)
+        gradients = torch.autograd.grad(normalizer.sum(), parameters, create_graph=True)
+        result = -self._mean_carrier_measure + normalizer
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            result = result - (parameter * gradient).reshape(self._batch_shape + (-1,)).sum(-1)
+        return result

@@ -76,6 +76,17 @@ class Independent(Distribution):
         """The sum over the event."""
         return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
+    @property
+    def has_enumerate_support(self) -> bool:  # type: ignore[override]
+        """Whether there is no dim to combine, and the base has it."""
+        return not self.reinterpreted_batch_ndims and self.base_dist.has_enumerate_support
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """The base's, where there is no dim to combine."""
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand=expand)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"
 

@@ -100,4 +100,4 @@ with torch.no_grad():
     outputs, attention = decoder(*encoder(source, lengths), source == PAD)
     for row in range(2):
         print(source[row].tolist(), "->", outputs.argmax(-1)[row].tolist(), "wanted", target[row].tolist())
-print(attention[0].sum(-1))
+print(torch.allclose(attention.sum(-1), torch.ones(2, 7)))
