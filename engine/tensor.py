@@ -10,6 +10,7 @@ demand: that keeps a small op close to the cost of NumPy's.
 
 from __future__ import annotations
 
+import gc
 import itertools
 import math
 from typing import TYPE_CHECKING, Any
@@ -451,6 +452,30 @@ def moved(tensor: Tensor) -> None:
     if tensor._id and (emit := journal.emit) is not None:
         sid = tensor.storage_.announce()
         emit((TensorChanged.code, tensor._id, sid, *tensor.layout_, tensor.dtype.name))
+
+
+def resize(storage: Storage, nbytes: int) -> None:
+    """Give a storage room for ``nbytes``; what fits is kept, and the tensors on it read the new memory."""
+    if nbytes <= storage.nbytes:
+        storage.replace(storage.raw[:nbytes])
+        return
+    places = [(tensor, tensor.layout_) for tensor in _readers(storage)]
+    memory = np.zeros(nbytes, np.uint8)
+    memory[: storage.nbytes] = storage.raw
+    storage.replace(memory)
+    for tensor, layout in places:
+        if layout.extent() * tensor.dtype.itemsize <= nbytes:
+            tensor._array = strided(storage, layout, tensor.dtype)
+            moved(tensor)
+
+
+def _readers(storage: Storage) -> list[Tensor]:
+    """The living tensors on a storage. Asking the garbage collector is slow, but storages are rarely resized."""
+    found = []
+    for holder in gc.get_referrers(storage):
+        if isinstance(holder, Tensor) and holder._storage is storage:
+            found.append(holder)
+    return found
 
 
 def _tensor_freed(tensor: Tensor) -> None:

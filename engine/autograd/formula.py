@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import Gradients, Node
+from stridescope.engine.autograd.one_node import as_one_node
 from stridescope.engine.autograd.saved import FREED, SavedTensor, record_saved
 from stridescope.engine.events import SavedFreed, journal
 from stridescope.engine.tensor import Tensor, from_array
@@ -68,10 +70,10 @@ class Keep(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One formula as a plan runs it: the positions among the inputs it fills, and ``run(node, grads, saved)``."""
+    """One formula as a plan runs it: the positions among the inputs it fills, and ``run(grads, values)``."""
 
     positions: tuple[int, ...]
-    run: Callable[[Any, Gradients, dict[str, Any]], Any]
+    run: Callable[[Gradients, dict[str, Any]], Any]
 
 
 class Plan(NamedTuple):
@@ -80,7 +82,6 @@ class Plan(NamedTuple):
     needed: tuple[bool, ...]
     of_args: tuple[Keep, ...]
     of_results: tuple[Keep, ...]
-    checked: tuple[str, ...]  # kept, but asked for by no formula that runs: only their version is looked at
     numbers: tuple[str, ...]  # what is kept of Tensor arguments: a number in their place counts as a saved tensor
     steps: tuple[Step, ...]
     save: Callable[[Any, Sequence[Any]], dict[str, Any]]  # of_args as one expression: (node, arguments) -> what is kept
@@ -111,19 +112,22 @@ class Derivative:
         returns: tuple[str, ...],
         tensors: frozenset[str],
     ) -> None:
-        self.name, self.inputs, self.formulas = name, inputs, formulas
+        self.name, self.inputs = name, inputs
+        # PyTorch runs them in the order of their names, and so makes the nodes of a higher derivative.
+        self.formulas = tuple(sorted(formulas, key=lambda formula: ", ".join(formula.inputs)))
         self.arguments, self.returns, self.tensors = arguments, returns, tensors
         self.indices = tuple(arguments.index(name) for name in inputs)
         self.node_type: type[OpNode] = type(
             name, (OpNode,), {"derivative": self, "__slots__": (), "shown_name": SHOWN_NAMES.get(name)}
         )
         self.node_type.__module__ = "builtins"
-        used = [want for formula in formulas for want in set(formula.wants) - INCOMING]
+        used = [want for formula in self.formulas for want in set(formula.wants) - INCOMING]
         # What the node's attributes are called: the same whichever inputs of a call need a gradient.
-        self.names = tuple(dict.fromkeys(w for f in formulas for w in f.wants if w not in INCOMING and _shown(w)))
+        self.names = tuple(dict.fromkeys(w for f in self.formulas for w in f.wants if w not in INCOMING and _shown(w)))
         self.guarded = {want for want in used if self._guards(want, used)} if len(inputs) > 1 else set()
         self.raw = tuple(name for name in self.names if self._keeps_tensors(name))
         self.plans: dict[tuple[bool, ...], Plan] = {}
+        self.with_number: Derivative | None = None
 
     def _guards(self, want: str, used: list[str]) -> bool:
         """Whether this is saved only when its formula is needed: a whole tensor that one one-argument formula uses."""
@@ -132,6 +136,10 @@ class Derivative:
 
     def _keeps_tensors(self, want: str) -> bool:
         return want in self.tensors or want in self.returns or want[:6] == "result" and not want.endswith(tuple(FACETS))
+
+    def in_formulas(self, other: Derivative) -> None:
+        """Where a formula calls the op with a number on the right, its node is ``other``'s: C++ has an op for that."""
+        self.with_number = other
 
     def plan(self, needed: tuple[bool, ...]) -> Plan:
         """The plan for inputs of which these need a gradient.
@@ -149,13 +157,12 @@ class Derivative:
         active_wants = {want for f in active for want in f.wants}
         asked = [w for f in self.formulas for w in f.wants if w not in INCOMING]
         kept = dict.fromkeys(w for w in asked if w in active_wants or w not in self.guarded)
-        keeps = [self.keep(name) for name in kept]
+        keeps = [self.keep(name) for name in sorted(kept)]
         of_args = tuple(keep for keep in keeps if not keep.of_result)
         of_results = tuple(keep for keep in keeps if keep.of_result)
         numbers = tuple(keep.name for keep in of_args if keep.facet is None and keep.name in self.tensors)
-        checked = tuple(name for name in kept if name not in active_wants)
         steps = tuple(self._step(f, needed) for f in active)
-        return Plan(needed, of_args, of_results, checked, numbers, steps, _saver(of_args))
+        return Plan(needed, of_args, of_results, numbers, steps, _saver(of_args))
 
     def keep(self, name: str) -> Keep:
         """Where a call has what a formula calls ``name``; raises KeyError when nothing is called so."""
@@ -173,13 +180,20 @@ class Derivative:
                 return whole._replace(name=name, facet=_over_lists(facet))
         raise KeyError(f"{self.name}: a formula asks for {name}, which is neither an argument nor a result")
 
+    def _source(self, want: str) -> str:
+        return f"placed(values[{want!r}])" if want in self.tensors else f"values[{want!r}]"
+
     def _step(self, formula: Formula, needed: tuple[bool, ...]) -> Step:
         positions = tuple(self.inputs.index(n) for n in formula.inputs)
         needs = tuple(needed[p] for p in positions)
         sources = {"grad": "grads[0]", "grads": "grads", "needs": "needs"}
-        parts = [sources.get(want) or f"unpacked(saved[{want!r}], node)" for want in formula.wants]
-        source = f"lambda node, grads, saved: formula({', '.join(parts)})"
-        scope = {"formula": formula.function, "needs": needs, "unpacked": unpacked}
+        parts = [sources.get(want) or self._source(want) for want in formula.wants]
+        source = f"lambda grads, values: formula({', '.join(parts)})"
+        scope = {
+            "formula": as_one_node(self.name, formula.function),
+            "needs": needs,
+            "placed": _placed,
+        }
         return Step(positions, eval(source, scope))
 
 
@@ -197,6 +211,23 @@ def _saver(keeps: Sequence[Keep]) -> Callable[[Any, Sequence[Any]], dict[str, An
     ]
     saver: Callable[[Any, Sequence[Any]], dict[str, Any]] = eval(f"lambda node, args: {{{', '.join(parts)}}}", scope)
     return saver
+
+
+class _Placed:
+    """Numbers that stand in a tensor's place: PyTorch has a tensor there, so its node has an edge for it."""
+
+    class Float(float):
+        """A float in a tensor's place."""
+
+    class Int(int):
+        """An int in a tensor's place."""
+
+
+def _placed(value: Any) -> Any:
+    """A saved value of a Tensor argument for a formula: a number is marked as such where the formula is recorded."""
+    if not grad_mode.formula:
+        return value
+    return _Placed.Float(value) if value.__class__ is float else _Placed.Int(value) if value.__class__ is int else value
 
 
 def _shown(want: str) -> bool:
@@ -262,14 +293,22 @@ class OpNode(Node):
 
     def _run(self, gradients: Gradients) -> Gradients:
         """Run the needed formulas; undefined gradients of all outputs give undefined results."""
-        saved, plan = self.saved, self.plan
+        if not grad_mode.enabled:
+            return self._computed(gradients)
+        before, grad_mode.formula = grad_mode.formula, True
+        try:
+            return self._computed(gradients)
+        finally:
+            grad_mode.formula = before
+
+    def _computed(self, gradients: Gradients) -> Gradients:
+        plan = self.plan
         if gradients[0] is None and not any(g is not None for g in gradients):
             return (None,) * len(self._edges)
-        for name in plan.checked:
-            unpacked(saved[name], self)
+        values = {name: unpacked(kept, self) for name, kept in self.saved.items()}
         found: list[Any] = [None] * len(plan.needed)
         for positions, run in plan.steps:
-            result = run(self, gradients, saved)
+            result = run(gradients, values)
             if len(positions) == 1:
                 found[positions[0]] = result
             else:

@@ -11,7 +11,7 @@ from typing import Any
 from stridescope.engine.autograd.blank import zeros
 from stridescope.engine.autograd.edges import gradient_edge
 from stridescope.engine.autograd.modes import grad_mode
-from stridescope.engine.autograd.node import Gradients, Node, set_history
+from stridescope.engine.autograd.node import LAST, Gradients, Node, set_history
 from stridescope.engine.autograd.saved import FREED, SavedTensor, record_saved
 from stridescope.engine.autograd.wrap import Outputs
 from stridescope.engine.events import SavedFreed, journal
@@ -63,6 +63,7 @@ class BackwardCFunction(Node, FunctionCtx):
     """The node of a custom function; it is also the ``ctx`` of its calls, so the engine's names have underscores."""
 
     __slots__ = ()
+    stands_in = True
     _forward_cls: type[Function]
     materialize_grads = True
     needs_input_grad: tuple[bool, ...] = ()
@@ -313,7 +314,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         if not enabled or not any(isinstance(a, Tensor) and a._requires_grad for a in args):
             return outputs
         several = outputs if isinstance(outputs, tuple) else (outputs,)
-        node = DelayedError(len(several))
+        node = DelayedError(several)
         refused = tuple(node.refusing(out) for out in several)
         return refused if isinstance(outputs, tuple) else refused[0]
 
@@ -323,12 +324,16 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
 class DelayedError(Node):
     """A node that refuses to run: what it came from may be differentiated only once."""
 
-    __slots__ = ()
+    __slots__ = ("sources",)
     shown_name = "torch::autograd::Error"
     message = "trying to differentiate twice a function that was marked with @once_differentiable"
 
-    def __init__(self, count: int) -> None:
-        super().__init__(((None, 0),) * count)
+    def __init__(self, sources: tuple[Any, ...]) -> None:
+        self.sources = [alias(one) for one in sources if isinstance(one, Tensor)]
+        for one in self.sources:
+            one._requires_grad = True
+        super().__init__(tuple(gradient_edge(one) for one in self.sources))
+        self._sequence = LAST
 
     def refusing(self, tensor: Any) -> Any:
         """An alias of ``tensor`` whose history is this node."""

@@ -22,7 +22,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
         raise RuntimeError(
             "It is not possible to get the gradient edge for a Tensor that does not require gradients"
         )  # fmt: skip
-    return GradientEdge(*gradient_edge(tensor))  # type: ignore[arg-type]
+    return GradientEdge(_node_of(tensor), gradient_edge(tensor)[1])
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:

@@ -17,7 +17,7 @@ from stridescope.engine.autograd.edges import (
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import Node, meta_of, set_history
 from stridescope.engine.autograd.saved import SavedTensor
-from stridescope.engine.tensor import Tensor, alias
+from stridescope.engine.tensor import Tensor
 
 
 def mark_view(result: Tensor, source: Tensor, multi: bool, replay: Callable[[Tensor], Tensor] | None = None) -> None:
@@ -107,10 +107,7 @@ def original_for_saving(node: Any, target: Tensor) -> Tensor | None:
     """A copy of ``target`` before the write when the node keeps its old values, else None."""
     if not any(keep.place == 0 and keep.facet is None for keep in node.plan.of_args):
         return None
-    copy = alias(target)
-    copy._array, copy._storage, copy._version_counter = target._array.copy(order="K"), None, None
-    copy._requires_grad, copy._node, copy._output_nr = target._requires_grad, target._node, target._output_nr
-    return copy
+    return target.clone()  # type: ignore[no-any-return]
 
 
 def bind_to_view(node: Any, view: Tensor) -> None:

@@ -22,10 +22,12 @@ class GradMode(threading.local):
     Attributes:
         enabled: ops on tensors that require grad make nodes (``torch.is_grad_enabled()``).
         inference: new tensors are inference tensors and nothing is tracked.
+        formula: a derivative formula runs and is itself recorded (``create_graph``).
     """
 
     enabled: bool = True
     inference: bool = False
+    formula: bool = False
 
 
 grad_mode = GradMode()

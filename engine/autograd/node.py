@@ -82,6 +82,7 @@ class Node:
 
     __slots__ = ("__dict__", "__weakref__", "_edges", "_hooks", "_id", "_outputs", "_sequence")
     shown_name: str | None = None  # what name() says when it is not the class's own name
+    stands_in = False  # whether it becomes the history of what it saved when that was detached in place
 
     def __init__(self, edges: tuple[Edge, ...]) -> None:
         self._edges = edges

@@ -134,6 +134,8 @@ class SavedTensor:
         if self._is_output:
             return self._restored(tensor, node)
         if not self._is_leaf and tensor._node is None:
+            if node is not None and node.stands_in:
+                return self._with_history(tensor, node)
             raise RuntimeError(
                 "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not "
                 "supported, please use out-of-place `.detach()` instead"
@@ -152,11 +154,15 @@ class SavedTensor:
         source = self._source(node)
         if source is None and not (self._hooks is not None and (self._requires_grad or tensor._requires_grad)):
             return tensor
+        restored = self._with_history(tensor, source)
+        if source is None and self._hooks is not None and self._accumulator is not None:
+            restored._accumulator = weakref.ref(self._accumulator)
+        return restored
+
+    def _with_history(self, tensor: Tensor, source: Any) -> Tensor:
         restored = alias(tensor)
         restored._node, restored._output_nr = source, self._output_nr
         restored._requires_grad = source is not None or self._requires_grad
-        if source is None and self._hooks is not None and self._accumulator is not None:
-            restored._accumulator = weakref.ref(self._accumulator)
         return restored
 
     def _source(self, node: Any) -> Any:
@@ -171,7 +177,8 @@ class SavedTensor:
         where = ""
         maker = self._source(node) if self._is_output else tensor.grad_fn
         if maker is not None:
-            where = f", which is output {self._output_nr} of {forward_name(maker)},"
+            number = self._output_nr if self._is_output or self._hooks is not None else 0
+            where = f", which is output {number} of {forward_name(maker)},"
         hint = (
             "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable "
             "in question was changed in there or anywhere later. Good luck!"

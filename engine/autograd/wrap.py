@@ -121,6 +121,7 @@ class Outputs:
         check_inplace(out, True)
         self.node._shapes = (*self.node._shapes, meta_of(out))
         rebase_history(out, self.node)
+        out._grad = None  # what retain_grad kept was that of the tensor before the write
         return out
 
     def _returned_as_is(self, out: Tensor) -> Tensor:

@@ -302,9 +302,15 @@ def _carriers(op: Op, results: Any) -> list[Tensor]:
     return [r for r in results if r.dtype.is_floating_point or r.dtype.is_complex]
 
 
+NUMBER_TYPES = frozenset((int, float, bool, complex))
+
+
 def make_node(op: Op, args: tuple[Any, ...]) -> Any:
     """The node with its edges; it does not save anything yet."""
     derivative = op.derivative
+    if grad_mode.formula and derivative.with_number is not None and args[1].__class__ in NUMBER_TYPES:  # type: ignore[union-attr]
+        derivative = derivative.with_number  # type: ignore[union-attr]
+    node = derivative.node_type(())  # type: ignore[union-attr]  # older than what asking a view for its edge makes
     edges: list[Any] = []
     needed: list[bool] = []
     lengths: dict[int, int] | None = None
@@ -326,7 +332,7 @@ def make_node(op: Op, args: tuple[Any, ...]) -> Any:
             continue
         edges.append(NO_EDGE)
         needed.append(False)
-    node = derivative.node_type(tuple(edges))  # type: ignore[union-attr]
+    node._edges = tuple(edges)
     node.plan, node.lengths = derivative.plan(tuple(needed)), lengths  # type: ignore[union-attr]
     return node
 
@@ -342,6 +348,7 @@ def _list_edges(tensors: Any, edges: list[Any], needed: list[bool], lengths: dic
 def write(op: Op, args: tuple[Any, ...], wanted: bool) -> Tensor:
     """Run an in-place op: check, compute, write, bump the version, rebase the history."""
     target: Tensor = args[0]
+    wanted = wanted and target.dtype.category >= FLOAT
     check_inplace(target, wanted)
     node = None
     if wanted and op.derivative is not None:

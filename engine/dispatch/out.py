@@ -15,7 +15,7 @@ from stridescope.engine.dispatch.overlap import PARTIAL, refuse_overlap
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import Pointwise, flattened, is_of_kernel, store
 from stridescope.engine.layout import contiguous_strides, dense_strides_like
-from stridescope.engine.tensor import Scratch, Tensor, bump_version, moved
+from stridescope.engine.tensor import Scratch, Tensor, bump_version, moved, resize
 from stridescope.engine.warn import internal, warn
 
 RESIZED = (
@@ -132,8 +132,6 @@ def reshaped(target: Tensor, result: Tensor) -> None:
     strides = dense_strides_like(shape, result.strides) if result._array.size else contiguous_strides(shape)
     needed = (offset + result._array.size) * item
     if needed > storage.nbytes:
-        memory = np.zeros(needed, np.uint8)
-        memory[: storage.nbytes] = storage.raw
-        storage.replace(memory)
+        resize(storage, needed)
     target._array = np.ndarray(shape, target.dtype.np, storage.raw, offset * item, tuple(s * item for s in strides))
     moved(target)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.formula import Derivative, Formula
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import Pointwise, pointwise, tensor_strides
@@ -141,6 +142,17 @@ add_scalar = define(
     function=False,
 )
 
+sub_scalar = define(
+    "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    doc="Subtracts a number, times alpha.",
+    run=_subtract,
+    node="SubBackward1",
+    grads={"self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad)},
+    samples=[((3, 4), 2.0)],
+    method=False,
+    function=False,
+)
+
 rsub_tensor = define(
     "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     doc="Subtracts self, times alpha, from other.",
@@ -186,6 +198,19 @@ mul_scalar = define(
     method=False,
     function=False,
 )
+
+
+def _number_minus_tensor() -> Derivative:
+    """The node of a number minus a tensor in C++: that of a difference whose first operand has no gradient."""
+    formula = Formula.of("self", lambda grad, self_scalar_type: real_if(self_scalar_type, -grad))
+    arguments = ("self", "other", "alpha")
+    return Derivative("SubBackward0", ("other", "self"), (formula,), arguments, (), frozenset(("self",)))
+
+
+for _tensor, _number in ((add, add_scalar.derivative), (sub, sub_scalar.derivative), (mul, mul_scalar.derivative),
+                         (rsub, _number_minus_tensor())):  # fmt: skip
+    assert _tensor.derivative is not None and _number is not None
+    _tensor.derivative.in_formulas(_number)
 
 neg = define(
     "neg(Tensor self) -> Tensor",

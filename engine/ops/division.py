@@ -119,6 +119,9 @@ div_scalar = define(
     function=False,
 )
 
+assert div.derivative is not None and div_scalar.derivative is not None
+div.derivative.in_formulas(div_scalar.derivative)
+
 floor_divide = define(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     doc="Divides and rounds down.",

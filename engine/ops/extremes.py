@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
@@ -21,7 +22,8 @@ def chosen_grad(grad: Tensor, dim: int, indices: Tensor, sizes: Sequence[int], k
     """The gradient goes to the chosen elements (``value_selecting_reduction_backward``)."""
     if not keepdim and sizes:
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
-    return grad.new_zeros(tuple(sizes)).scatter(dim, indices, grad)  # type: ignore[no-any-return]
+    # PyTorch counts filling it with zeros as a write of its own, and writes the gradient into it.
+    return grad.new_zeros(tuple(sizes)).zero_().scatter_(dim, indices, grad)  # type: ignore[no-any-return]
 
 
 def nonempty_dim(name: str, array: Array, dim: int) -> int:
@@ -40,7 +42,7 @@ def comparable(array: Array) -> Array:
 def shared_evenly(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """Equal elements share the gradient (``evenly_distribute_backward``)."""
     mask = (self == result).logical_or(self.isnan()) if bool(result.isnan()) else self == result
-    return mask * (grad / mask.sum())  # type: ignore[no-any-return]
+    return zeros_like(self).masked_fill_(mask, grad / mask.sum())  # type: ignore[no-any-return]
 
 
 def _whole(name: str, reduce: Callable[..., Any]) -> Callable[..., Tensor]:

@@ -309,7 +309,7 @@ define(
     "take(Tensor self, Tensor index) -> Tensor",
     doc="Reads by positions in the flat tensor.",
     run=_take,
-    grads={"self": lambda grad, self, index: grad.new_zeros(self.shape).put(index, grad, True)},
+    grads={"self": lambda grad, self, index: grad.new_zeros(self.shape).put_(index, grad, True)},
 )
 
 

@@ -227,10 +227,14 @@ def _value(self: Tensor, value: Any) -> Tensor:
                     f"{type(value).__name__} to a torch.{kind}{scalar_name(self.dtype)}Tensor")  # fmt: skip
 
 
-def _without_leading_ones(tensor: Tensor) -> Tensor:
+def _leading_ones(tensor: Tensor) -> int:
     shape = tensor._array.shape
-    first = next((i for i, n in enumerate(shape) if n != 1), len(shape))
-    return view.call(tensor, shape[first:]) if first else tensor
+    return next((i for i, n in enumerate(shape) if n != 1), len(shape))
+
+
+def _without_leading_ones(tensor: Tensor) -> Tensor:
+    first = _leading_ones(tensor)
+    return view.call(tensor, tensor._array.shape[first:]) if first else tensor
 
 
 def _copy_to(target: Tensor, source: Tensor) -> None:
@@ -240,7 +244,9 @@ def _copy_to(target: Tensor, source: Tensor) -> None:
     elif not source._array.ndim:
         fill_with.call(target, source)
     else:
-        target.copy_(expand_.call(_without_leading_ones(source), target._array.shape))
+        shape = target._array.shape
+        part = view.call(source, source._array.shape[_leading_ones(source) :])
+        target.copy_(part if part._array.shape == shape else expand_.call(part, shape))
 
 
 METHODS: dict[str, Any] = {"__getitem__": getitem, "__setitem__": setitem}

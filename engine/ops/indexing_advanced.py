@@ -153,7 +153,7 @@ index = define(
     "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     doc="Gathers the elements that the index tensors name.",
     run=_index,
-    grads={"self": lambda grad, self_sym_sizes, indices: grad.new_zeros(self_sym_sizes).index_put(indices, grad, True)},
+    grads={"self": lambda grad, self_sym_sizes, indices: _index_grad(grad, self_sym_sizes, indices)},
     method=False,
     function=False,
 )
@@ -202,13 +202,18 @@ def _index_put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool)
 
 
 def _index_put_in_place(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
-    for operand in (values, *(i for i in indices if i is not None)):
-        refuse_shared(self, operand)
     warn_of_expanded(self, "index_put_", "tensor[indices] = tensor", 976)
     if values._array.size == 1 and not accumulate and all(i is None or i.dtype is bool_ for i in indices):
         warn_of_expanded(self, *MASKED_FILL)  # PyTorch carries this case out as masked_fill_
+    else:
+        for operand in (values, *(one for one in indices if one is not None)):
+            refuse_shared(self, operand)
     put(self, indices, values, accumulate)
     return self
+
+
+def _index_grad(grad: Tensor, sizes: tuple[int, ...], indices: Indices) -> Tensor:
+    return index_put_impl.call(grad.new_zeros(sizes), indices, grad, True, True)  # type: ignore[no-any-return]
 
 
 def _own_grad(grad: Tensor, indices: Indices, accumulate: bool) -> Tensor:
@@ -232,7 +237,7 @@ index_put_ = define(
     grads=_PUT_GRADS,
     node="IndexPutBackward0",
 )
-define(
+index_put_impl = define(
     "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) "
     "-> Tensor(a!)",
     doc="Writes values where the index tensors point.",

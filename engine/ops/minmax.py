@@ -53,7 +53,7 @@ _pair("fmin", np.fmin, "The smaller of each pair; NaN loses.", {
 
 def _shared(grad: Tensor, equal: Tensor, lost: Tensor) -> Tensor:
     """The whole gradient for the winner, half of it for each of two equals."""
-    return where.call(equal, grad / 2, grad).masked_fill(lost, 0)  # type: ignore[no-any-return]
+    return where.call(equal, grad / 2, grad).masked_fill_(lost, 0)  # type: ignore[no-any-return]
 
 
 # ---- clamp -------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ def _clamp_grad(grad: Tensor, self: Tensor, min: Any, max: Any) -> Tensor:
         kept = self <= max
     else:
         kept = (self >= min).logical_and(self <= max)
-    return grad.masked_fill(kept.logical_not(), 0)  # type: ignore[no-any-return]
+    return where.call(kept, grad, 0)  # type: ignore[no-any-return]
 
 
 def _limit_grads(grad: Tensor, self: Tensor, min: Any, max: Any, needs: tuple[bool, ...]) -> tuple[Any, Any]:
@@ -109,12 +109,12 @@ def _limit_grads(grad: Tensor, self: Tensor, min: Any, max: Any, needs: tuple[bo
         below = self < min
         if max is not None:
             below = below.logical_and(min < max)
-        low = grad.masked_fill(below.logical_not(), 0)
+        low = where.call(below, grad, 0)
     if max is not None and needs[1]:
         above = self > max
         if min is not None:
             above = above.logical_or(max < min)
-        high = grad.masked_fill(above.logical_not(), 0)
+        high = where.call(above, grad, 0)
     return low, high
 
 
@@ -144,11 +144,11 @@ def _one_sided(name: str, argument: str, run: Run, pairs: Run, doc: str) -> None
     self_grad: Callable[..., Any]
     limit_grad: Callable[..., Any]
     if argument == "min":
-        self_grad = lambda grad, self, min: grad.masked_fill((self >= min).logical_not(), 0)  # noqa: E731
-        limit_grad = lambda grad, self, min: grad.masked_fill((self < min).logical_not(), 0)  # noqa: E731
+        self_grad = lambda grad, self, min: where.call(self >= min, grad, 0)  # noqa: E731
+        limit_grad = lambda grad, self, min: where.call(self < min, grad, 0)  # noqa: E731
     else:
-        self_grad = lambda grad, self, max: grad.masked_fill((self <= max).logical_not(), 0)  # noqa: E731
-        limit_grad = lambda grad, self, max: grad.masked_fill((self > max).logical_not(), 0)  # noqa: E731
+        self_grad = lambda grad, self, max: where.call(self <= max, grad, 0)  # noqa: E731
+        limit_grad = lambda grad, self, max: where.call(self > max, grad, 0)  # noqa: E731
     node = "".join(word.capitalize() for word in name.split("_"))
     define(
         f"{name}.Tensor(Tensor self, Tensor {argument}) -> Tensor",

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from stridescope.engine.autograd.history import check_inference
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dtype import cpp_name, scalar_name
 from stridescope.engine.layout import Layout, contiguous_strides, memory_format, preserve_format
 from stridescope.engine.ops import views, views_select
 from stridescope.engine.ops.copying import format_strides
-from stridescope.engine.ops.storage_objects import UntypedStorage, resize, storage_of
+from stridescope.engine.ops.storage_objects import UntypedStorage, storage_of
 from stridescope.engine.storage import Storage
-from stridescope.engine.tensor import Tensor, bump_version, moved, strided
+from stridescope.engine.tensor import Tensor, bump_version, moved, resize, strided
 
 
 def relayout(tensor: Tensor, layout: Layout, storage: Storage | None = None) -> None:
@@ -38,6 +39,8 @@ def _grow(tensor: Tensor, layout: Layout) -> None:
 def _resize(self: Tensor, size: Sequence[int], memory_format: memory_format | None = None) -> Tensor:
     if self._requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
+    if self._inference:
+        check_inference(self)
     sizes = tuple(size)
     for length in sizes:
         if length < 0:

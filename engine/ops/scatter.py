@@ -68,7 +68,7 @@ def _gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
 
 
 def _gather_grad(grad: Tensor, self: Tensor, dim: int, index: Tensor) -> Tensor:
-    return grad.new_zeros(self.shape).scatter_add(dim, index, grad)  # type: ignore[no-any-return]
+    return grad.new_zeros(self.shape).scatter_add_(dim, index, grad)  # type: ignore[no-any-return]
 
 
 gather = define(

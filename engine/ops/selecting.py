@@ -59,7 +59,7 @@ def _masked_select(self: Tensor, mask: Tensor) -> Tensor:
 def _masked_grad(grad: Tensor, self_sym_sizes: tuple[int, ...], mask: Tensor) -> Tensor:
     shape = broadcast_shapes(self_sym_sizes, mask._array.shape)
     whole = grad.new_zeros(shape)
-    return whole.masked_scatter(mask, grad)  # type: ignore[no-any-return]
+    return whole.masked_scatter_(mask, grad)  # type: ignore[no-any-return]
 
 
 masked_select = define(
@@ -97,8 +97,7 @@ def _index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
 def _index_select_grad(grad: Tensor, sizes: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
     if not sizes:
         return grad.reshape(())  # type: ignore[no-any-return]
-    where: list[Any] = [None] * wrap_dim(dim, len(sizes)) + [index.reshape((-1,))]
-    return grad.new_zeros(sizes).index_put(where, grad, True)  # type: ignore[no-any-return]
+    return grad.new_zeros(sizes).index_add_(dim, index.reshape((-1,)), grad)  # type: ignore[no-any-return]
 
 
 index_select = define(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,7 @@ from stridescope.engine.device import device
 from stridescope.engine.dtype import DTYPES, dtype, scalar_name
 from stridescope.engine.layout import contiguous
 from stridescope.engine.storage import Array, Storage
-from stridescope.engine.tensor import Tensor, moved, over, strided
+from stridescope.engine.tensor import Tensor, over, resize
 from stridescope.engine.warn import warn
 
 _handles: weakref.WeakKeyDictionary[Storage, weakref.ref[UntypedStorage]] = weakref.WeakKeyDictionary()
@@ -32,30 +31,6 @@ def handle(storage: Storage) -> UntypedStorage:
         found = object.__new__(UntypedStorage)
         found._over = storage
         _handles[storage] = weakref.ref(found)
-    return found
-
-
-def resize(storage: Storage, nbytes: int) -> None:
-    """Give a storage room for ``nbytes``; what fits is kept, and the tensors on it read the new memory."""
-    if nbytes <= storage.nbytes:
-        storage.replace(storage.raw[:nbytes])
-        return
-    places = [(tensor, tensor.layout_) for tensor in _readers(storage)]
-    memory = np.zeros(nbytes, np.uint8)
-    memory[: storage.nbytes] = storage.raw
-    storage.replace(memory)
-    for tensor, layout in places:
-        if layout.extent() * tensor.dtype.itemsize <= nbytes:
-            tensor._array = strided(storage, layout, tensor.dtype)
-            moved(tensor)
-
-
-def _readers(storage: Storage) -> list[Tensor]:
-    """The living tensors on a storage. Asking the garbage collector is slow, but storages are rarely resized."""
-    found = []
-    for holder in gc.get_referrers(storage):
-        if isinstance(holder, Tensor) and holder._storage is storage:
-            found.append(holder)
     return found
 
 

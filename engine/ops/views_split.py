@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stridescope.engine.autograd.history import mark_inference
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dtype import int64, scalar_name
 from stridescope.engine.layout import Layout, wrap_dim
@@ -247,6 +248,8 @@ def _copies(rule: Any) -> Any:
         parts = tuple(alias(self, layout) for layout in rule(self.layout_, *args))
         for part in parts:
             part._version_counter = None
+            if self._inference:
+                mark_inference(part)
         return parts
 
     return run

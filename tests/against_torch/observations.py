@@ -22,7 +22,7 @@ def look(program: Any, tensor: Any, graph: bool) -> Any:
         "requires_grad": tensor.requires_grad,
         "values": [plain(v) for v in flat(tensor.detach().tolist())],
         "shares": [n for n, t in program.tensors.items() if shares(t, tensor)],
-        "base": base_of(program, tensor),
+        "base": None if program.inferred else base_of(program, tensor),
     }
     if graph:
         seen |= graph_of(tensor)

@@ -1,4 +1,8 @@
-"""Random programs do on our engine what they do on real PyTorch: values, strides, versions, nodes and errors."""
+"""Random programs do on our engine what they do on real PyTorch: values, strides, versions, nodes and errors.
+
+Every run takes fresh ones: the first seed comes from the date, or from STRIDESCOPE_PROGRAM_SEED to see a failure again;
+STRIDESCOPE_PROGRAM_BATCHES says how many batches of 50.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,29 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
 
 PROGRAMS = pathlib.Path(__file__).with_name("run_programs.py")
 BATCH = 50
+FIRST = int(os.environ.get("STRIDESCOPE_PROGRAM_SEED") or 0) or int(time.strftime("%y%m%d%H")) * 1000
+BATCHES = int(os.environ.get("STRIDESCOPE_PROGRAM_BATCHES", "6"))
 
 
-def observed(python: str, module: str, first: int) -> list[Any]:
-    command = [python, "-W", "ignore", str(PROGRAMS), module, str(first), str(BATCH)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+def observed(python: str, module: str, first: int, count: int) -> list[Any]:
+    """What each program observed; None for one that killed the process, which only PyTorch's own crashes may do."""
+    if count <= 0:
+        return []
+    command = [python, "-W", "ignore", str(PROGRAMS), module, str(first), str(count)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    seen = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode < 0 and module == "torch":
+        later = first + len(seen) + 1
+        return [*seen, None, *observed(python, module, later, first + count - later)]
     assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return seen
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +46,12 @@ def compare() -> Any:
     return module.compare
 
 
-@pytest.mark.parametrize("batch", range(int(os.environ.get("STRIDESCOPE_PROGRAM_BATCHES", "6"))))
+@pytest.mark.parametrize("batch", range(BATCHES))
 def test_random_programs_agree(batch: int, torch_python: str, compare: Any) -> None:
-    first = int(os.environ.get("STRIDESCOPE_PROGRAM_SEED", "0")) + batch * BATCH
-    ours = observed(sys.executable, "stridescope.engine.torch", first)
-    theirs = observed(torch_python, "torch", first)
-    found = {first + i: compare(a, b) for i, (a, b) in enumerate(zip(ours, theirs, strict=True))}
-    assert {seed: said for seed, said in found.items() if said} == {}
+    first = FIRST + batch * BATCH
+    ours = observed(sys.executable, "stridescope.engine.torch", first, BATCH)
+    theirs = observed(torch_python, "torch", first, BATCH)
+    pairs = enumerate(zip(ours, theirs, strict=True))
+    found = {first + i: compare(a, b) for i, (a, b) in pairs if b is not None}
+    said = {seed: text for seed, text in found.items() if text}
+    assert said == {}, f"run again with STRIDESCOPE_PROGRAM_SEED={first}: {said}"

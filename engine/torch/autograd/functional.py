@@ -300,14 +300,13 @@ def _rows(output: Tensor, given: Tensors, strict: bool, create_graph: bool, plac
         for column, gradient in zip(found, _filled(gradients, given, strict, create_graph, messages), strict=True):
             column.append(gradient)
     sizes = tuple(output.shape)
-    return tuple(
-        _stack(column).view((*sizes, *one.shape)) if column else zeros((*sizes, *one.shape), one)
-        for column, one in zip(found, given, strict=True)
-    )
+    return tuple(_stack(column).view((*sizes, *one.shape)) for column, one in zip(found, given, strict=True))
 
 
 def _stack(tensors: Sequence[Tensor]) -> Any:
     """Tensors of one shape along a new first dim."""
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
     return _join([one.unsqueeze(0) for one in tensors])
 
 

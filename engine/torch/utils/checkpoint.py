@@ -15,13 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from stridescope.engine.autograd import api
-from stridescope.engine.autograd.blank import zeros
 from stridescope.engine.autograd.function import Function
-from stridescope.engine.autograd.modes import enable_grad, no_grad
+from stridescope.engine.autograd.modes import enable_grad, grad_mode, no_grad
+from stridescope.engine.autograd.saved import SavedTensor
 from stridescope.engine.autograd.saved_hooks import saved_tensors_hooks
 from stridescope.engine.autograd.task import running
-from stridescope.engine.device import CPU
-from stridescope.engine.dtype import float32
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.utils.surroundings import Surroundings
 from stridescope.engine.warn import warn
@@ -338,10 +336,10 @@ def _refilled(
         )  # fmt: skip
     around_first, around_second = context_fn()
     surroundings = Surroundings(preserve)
-    kept = _Inputs(args)
-    if kept.node is None:  # in no_grad: there will be no backward
+    if not grad_mode.enabled:  # there will be no backward
         with around_first:
             return function(*args, **kwargs)
+    kept = _Inputs(args)
 
     def rerun() -> None:
         with surroundings.restored(), around_second:
@@ -352,43 +350,15 @@ def _refilled(
         return function(*args, **kwargs)
 
 
-class _SaveInputs(Function):
-    """Saves the inputs as any node does, so that versions are checked and the hooks around the call see them."""
-
-    @staticmethod
-    def forward(ctx: Any, key: Tensor, *tensors: Tensor) -> Tensor:
-        """Keep the tensors; the result is only there to hold the node."""
-        ctx.save_for_backward(*tensors)
-        return key.detach()  # type: ignore[no-any-return]
-
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """Never run."""
-        raise AssertionError("Did not expect to backward on this graph")
-
-
 class _Inputs:
-    """The arguments of a checkpointed call, kept for its second run."""
+    """The arguments of a checkpointed call, kept for its second run as a node keeps tensors: versions are checked."""
 
     def __init__(self, args: tuple[Any, ...]) -> None:
-        self.others = [None if isinstance(arg, Tensor) else arg for arg in args]
-        self.places = [i for i, arg in enumerate(args) if isinstance(arg, Tensor)]
-        key = zeros((0,), _Float)
-        key._requires_grad = True
-        self.node = _SaveInputs.apply(key, *(args[i] for i in self.places)).grad_fn
+        self.kept = [SavedTensor(arg) if isinstance(arg, Tensor) else arg for arg in args]
 
     def restored(self) -> list[Any]:
         """The arguments."""
-        args = list(self.others)
-        for place, tensor in zip(self.places, self.node.saved_tensors, strict=True):
-            args[place] = tensor
-        return args
-
-
-class _Float:
-    """The dtype and device of the tensor that keys the saved inputs."""
-
-    dtype, device = float32, CPU
+        return [one.unpack(None) if isinstance(one, SavedTensor) else one for one in self.kept]
 
 
 __all__ = [
