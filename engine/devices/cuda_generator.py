@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.devices import philox
+from stridescope.engine.devices import philox, philox_kernels
 from stridescope.engine.devices.device import DeviceProperties
 
 _WORD = (1 << 64) - 1
@@ -82,3 +82,49 @@ class CudaGenerator:
         if numel == 0:
             return np.empty(0, dtype)
         return self._draw(philox.exponential, numel, philox.per_call_of(dtype), dtype, rate)
+
+    def cauchy(self, numel: int, dtype: np.dtype[Any], median: float, sigma: float) -> philox.Values:
+        """Cauchy values."""
+        return self._draw(philox_kernels.cauchy, numel, philox.per_call_of(dtype), dtype, median, sigma)
+
+    def geometric(self, numel: int, dtype: np.dtype[Any], probability: float) -> philox.Values:
+        """How many tries the first success takes."""
+        return self._draw(philox_kernels.geometric, numel, philox.per_call_of(dtype), dtype, probability)
+
+    def log_normal(self, numel: int, dtype: np.dtype[Any], mean: float, std: float) -> philox.Values:
+        """Exponentials of normal values."""
+        return self._draw(philox_kernels.log_normal, numel, philox.per_call_of(dtype), dtype, mean, std)
+
+    def any_value(self, numel: int, dtype: np.dtype[Any], limit: int) -> philox.Values:
+        """Whole numbers from 0 up to a limit, by the kernel of ``random_()``."""
+        per_call = philox.DOUBLES_PER_CALL if dtype.itemsize == 8 else philox.WORDS_PER_CALL
+        return self._draw(philox_kernels.any_value, numel, per_call, dtype, limit)
+
+    def bernoulli_each(self, probabilities: philox.Values) -> philox.Values:
+        """True with the probability of each element."""
+        drawn = philox_kernels.bernoulli_each(self.seed, self.offset, probabilities)
+        self.offset += philox_kernels.BERNOULLI_OFFSETS
+        return drawn
+
+    def dropout_mask(self, numel: int, keep: float, itemsize: int) -> philox.Values:
+        """True for the elements, of so many bytes each, that dropout keeps."""
+        return self._draw(philox_kernels.dropout_mask, numel, philox.WORDS_PER_CALL, keep, itemsize)
+
+    def permutation(self, numel: int) -> philox.Values:
+        """The numbers below ``numel`` in the order of random keys; equal keys are shuffled once more."""
+        bits = philox_kernels.permutation_bits(numel)
+        size = 32 if bits <= 32 else 64
+        low, high = -(1 << (size - 1)), (1 << (size - 1)) - 1
+        drawn = self.integers(numel, np.dtype(np.int64), low, high).astype(np.uint64)
+        keys = drawn & np.uint64((1 << bits) - 1)
+        # The sort looks at signed numbers when it looks at all bits.
+        order = np.argsort(keys ^ np.uint64(1 << (size - 1)) if bits == size else keys, kind="stable")
+        shuffled = philox_kernels.shuffle_equal_keys(self.seed, self.offset, keys[order], order)
+        self.offset += -(-numel // 4) * 4
+        return shuffled
+
+    def multinomial(self, weights: philox.Values, count: int) -> philox.Values:
+        """Indices drawn with replacement, ``count`` of each row of weights."""
+        found = philox_kernels.multinomial(self.seed, self.offset, weights, count)
+        self.offset += philox_kernels.MULTINOMIAL_OFFSETS
+        return found

@@ -117,13 +117,12 @@ def bernoulli(target: Tensor, p: float, generator: Generator | None) -> Tensor:
     """Ones with probability ``p``, else zeros."""
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    kind = _computed_in(target)
     return fill(
         target,
         generator,
         lambda source, n: (
-            source.bernoulli(n, np.dtype(np.float32), p)
-            if isinstance(source, CudaGenerator)
-            else draws.bernoulli(source, n, p)
+            source.bernoulli(n, kind, p) if isinstance(source, CudaGenerator) else draws.bernoulli(source, n, p)
         ),
     )
 
@@ -137,13 +136,71 @@ def exponential(target: Tensor, rate: float, generator: Generator | None) -> Ten
         )
     if not rate > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
+    kind = _computed_in(target)
     return fill(
         target,
         generator,
         lambda source, n: (
-            source.exponential(n, np.dtype(np.float64), rate)
+            source.exponential(n, kind, rate)
             if isinstance(source, CudaGenerator)
             else draws.exponential(source, n, rate)
+        ),
+    )
+
+
+def _computed_in(target: Tensor) -> np.dtype[Any]:
+    """The dtype in which a GPU computes the values of a tensor: float64 for its own, else float32."""
+    return np.dtype(np.float64 if target.dtype.np == np.float64 else np.float32)
+
+
+def cauchy(target: Tensor, median: float, sigma: float, generator: Generator | None) -> Tensor:
+    """Cauchy values."""
+    kind = _computed_in(target)
+    return fill(
+        target,
+        generator,
+        lambda source, n: (
+            source.cauchy(n, kind, median, sigma)
+            if isinstance(source, CudaGenerator)
+            else draws.cauchy(source, n, median, sigma)
+        ),
+    )
+
+
+def geometric(target: Tensor, p: float, generator: Generator | None) -> Tensor:
+    """How many tries the first success takes."""
+    kind = _computed_in(target)
+    return fill(
+        target,
+        generator,
+        lambda source, n: (
+            source.geometric(n, kind, p) if isinstance(source, CudaGenerator) else draws.geometric(source, n, p)
+        ),
+    )
+
+
+def log_normal(target: Tensor, mean: float, std: float, generator: Generator | None) -> Tensor:
+    """Exponentials of normal values."""
+    kind = _computed_in(target)
+    return fill(
+        target,
+        generator,
+        lambda source, n: (
+            source.log_normal(n, kind, mean, std)
+            if isinstance(source, CudaGenerator)
+            else draws.log_normal(source, n, mean, std)
+        ),
+    )
+
+
+def any_value(target: Tensor, limit: int, generator: Generator | None) -> Tensor:
+    """Any whole numbers that the dtype holds exactly and that are not negative; ``limit`` is one more than those."""
+    kind = target.dtype.np
+    return fill(
+        target,
+        generator,
+        lambda source, n: (
+            source.any_value(n, kind, limit) if isinstance(source, CudaGenerator) else draws.any_value(source, n, kind)
         ),
     )
 

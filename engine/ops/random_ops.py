@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.device import device
+from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dtype import INTEGER, default_float, dtype, int64
@@ -15,8 +16,8 @@ from stridescope.engine.kernels import draws
 from stridescope.engine.ops import random_fill
 from stridescope.engine.ops.copying import strides_of
 from stridescope.engine.ops.creation import checked, made, place_of, zeros_like
+from stridescope.engine.ops.generator import source_for
 from stridescope.engine.ops.number_range import check_number
-from stridescope.engine.ops.random_fill import fill, host_stream
 from stridescope.engine.tensor import Tensor, fresh
 from stridescope.engine.warn import internal, warn
 
@@ -156,7 +157,8 @@ def _randperm(n: int, generator: Any, kind: dtype, on: device | None, grad: bool
         check_number(n, kind)
     tensor = made(np.zeros(n, kind.np), kind, on, grad)
     if n:
-        order = draws.permutation(host_stream(generator, tensor, "randperm"), n)
+        source = source_for(generator, tensor.device)
+        order = source.permutation(n) if isinstance(source, CudaGenerator) else draws.permutation(source, n)
         tensor._array[...] = order.astype(kind.np)
     return tensor
 
@@ -199,9 +201,7 @@ normal_ = _in_place(
 
 
 def _random_any(self: Tensor, generator: Any) -> Tensor:
-    kind = self.dtype.np
-    stream = host_stream(generator, self, "random_ without bounds")
-    return fill(self, generator, lambda source, n: draws.any_value(stream, n, kind))
+    return random_fill.any_value(self, _end(None, self.dtype), generator)
 
 
 _in_place(
@@ -248,8 +248,7 @@ def _cauchy(self: Tensor, median: float, sigma: float, generator: Any) -> Tensor
             "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
             f"specified {_scalar_name(self)}"
         )
-    stream = host_stream(generator, self, "cauchy_")
-    return fill(self, generator, lambda source, n: draws.cauchy(stream, n, median, sigma))
+    return random_fill.cauchy(self, median, sigma, generator)
 
 
 def _scalar_name(tensor: Tensor) -> str:
@@ -269,8 +268,7 @@ _in_place(
 def _geometric(self: Tensor, p: float, generator: Any) -> Tensor:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    stream = host_stream(generator, self, "geometric_")
-    return fill(self, generator, lambda source, n: draws.geometric(stream, n, p))
+    return random_fill.geometric(self, p, generator)
 
 
 _in_place(
@@ -285,8 +283,7 @@ def _log_normal(self: Tensor, mean: float, std: float, generator: Any) -> Tensor
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     random_fill.need_float("log_normal_cpu", self.dtype)
-    stream = host_stream(generator, self, "log_normal_")
-    return fill(self, generator, lambda source, n: draws.log_normal(stream, n, mean, std))
+    return random_fill.log_normal(self, mean, std, generator)
 
 
 _in_place(

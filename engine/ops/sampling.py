@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.run import laid_out, resolved
-from stridescope.engine.dtype import default_float, int64, scalar_name
+from stridescope.engine.dtype import bool_, default_float, int64, scalar_name
 from stridescope.engine.kernels import draws
 from stridescope.engine.layout import broadcast_shapes, dense_strides_like
 from stridescope.engine.ops import random_fill
 from stridescope.engine.ops.creation import OPTIONS, checked, made, zeros_like
+from stridescope.engine.ops.generator import source_for
 from stridescope.engine.ops.random_fill import fill, host_stream
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
@@ -43,10 +45,17 @@ def _bernoulli_into(self: Tensor, p: Tensor, generator: Any) -> Tensor:
             "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If "
             "so, please report an enhancement request to PyTorch.)"
         )
-    stream = host_stream(generator, self, "bernoulli with a tensor of probabilities")
     ordered = _in_memory_order(self, values)
     single = p.dtype.name != "float64"
-    return fill(self, generator, lambda source, n: draws.bernoulli(stream, n, ordered, single))
+    return fill(
+        self,
+        generator,
+        lambda source, n: (
+            source.bernoulli_each(ordered)
+            if isinstance(source, CudaGenerator)
+            else draws.bernoulli(source, n, ordered, single)
+        ),
+    )
 
 
 def _in_memory_order(like: Tensor, values: Array) -> Array:
@@ -196,15 +205,17 @@ def _with_replacement(self: Tensor, count: int, generator: Any) -> Tensor:
     rows = np.atleast_2d(resolved(self))
     if rows.dtype.itemsize == 2:
         rows = rows.astype(np.float32)
-    stream = host_stream(generator, self, "multinomial with replacement")
+    shape = (count,) if self._array.ndim == 1 else (rows.shape[0], count)
+    source = source_for(generator, self.device)
+    if isinstance(source, CudaGenerator):
+        return fresh(source.multinomial(rows, count).reshape(shape), int64, self.device)
     found = np.empty((rows.shape[0], count), np.int64)
     for number, row in enumerate(rows):
         steps = np.add.accumulate(row, dtype=row.dtype)
         steps = (steps / steps[-1]).astype(row.dtype)
         if steps.size:
             steps[-1] = 1
-        found[number] = np.searchsorted(steps, stream.doubles(count), side="left")
-    shape = (count,) if self._array.ndim == 1 else found.shape
+        found[number] = np.searchsorted(steps, source.doubles(count), side="left")
     return fresh(found.reshape(shape), int64, self.device)
 
 
@@ -254,6 +265,8 @@ def dropped(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool,
     if p == 1:
         zero = input.new_zeros(())
         return input.mul_(zero) if inplace else input.mul(zero)
+    if input.device.type == "cuda" and not feature and not alpha and not inplace:
+        return native_dropout.call(input, p, train)[0]
     noise = _noise(input, p, feature)
     if not alpha:
         noise = noise.div_(1 - p)
@@ -263,6 +276,36 @@ def dropped(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool,
     shift = noise.add(-1).mul_(scale * a).add_(scale * a * p)
     noise = noise.mul_(a)
     return input.mul_(noise).add_(shift) if inplace else input.mul(noise).add(shift)
+
+
+def _native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    array = resolved(input)
+    if train is False or not array.size:
+        return fresh(array.copy(), input.dtype, input.device), fresh(np.ones(array.shape, bool), bool_, input.device)
+    keep = 1.0 - p
+    mask = _blank(input)
+    mask = fresh(mask._array.astype(bool), bool_, input.device)
+    source = source_for(None, input.device)
+    if isinstance(source, CudaGenerator):
+        random_fill.place(mask, source.dropout_mask(array.size, keep, array.itemsize))
+        wide: Any = np.float64 if array.dtype == np.float64 else np.float32
+        scaled = array.astype(wide) * mask._array * wide(1.0 / wide(keep))
+    else:
+        random_fill.bernoulli(mask, keep, None)
+        scaled = array * mask._array * array.dtype.type(1.0 / keep if keep else 0.0)
+    return fresh(laid_out(scaled.astype(array.dtype), input.strides), input.dtype, input.device), mask
+
+
+native_dropout = define(
+    "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+    doc="Elements become 0 with probability p, the rest is scaled up; and which were kept.",
+    run=_native_dropout,
+    grads={
+        "input": lambda grad, result1, p, train: grad * result1 * (1.0 if not train else 0.0 if p == 1 else 1 / (1 - p))
+    },
+    differentiable_outputs=[0],
+    method=False,
+)
 
 
 def _noise(input: Tensor, p: float, feature: bool) -> Any:

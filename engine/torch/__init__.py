@@ -92,9 +92,9 @@ for _kind in (dtype, device):
 
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
-    "accelerator", "amp", "backends", "compiler", "cuda", "distributed", "distributions", "fft", "func", "functional",
-    "jit", "linalg", "masked", "nn", "onnx", "optim", "profiler", "random", "return_types", "serialization", "signal",
-    "special", "testing", "utils",
+    "_C", "accelerator", "amp", "backends", "compiler", "cuda", "distributed", "distributions", "fft", "func",
+    "functional", "jit", "linalg", "masked", "nn", "onnx", "optim", "profiler", "random", "return_types",
+    "serialization", "signal", "special", "testing", "utils",
 )  # fmt: skip
 
 

@@ -3,7 +3,8 @@
 usage: python tests/benchmarks/snapshot.py [EVENTS] [FRAMES] [FILE.pickle]
 
 EVENTS entries with FRAMES stack frames each: 1000000 and 200 make a file of about 1 GB. The file is kept if it is
-named. The longest pauses between two beats of a 5 ms timer in the window's own thread are what a person would feel.
+named. The longest pauses between two beats of a 5 ms timer in the window's own thread are what a person would feel;
+beside each stands the CPU time that the thread itself took, for other programs on the machine can make it wait too.
 """
 
 from __future__ import annotations
@@ -66,17 +67,18 @@ class Watch:
         self.window = make_window()
         self.window.resize(1280, 800)
         self.window.show()
-        self.pauses: list[tuple[float, float]] = []
+        self.pauses: list[tuple[float, float, float]] = []
         self._last = self._began = time.perf_counter()
+        self._worked = time.thread_time()
         self._timer = QTimer(interval=BEAT_MS)
         self._timer.timeout.connect(self._beat)
         self._timer.start()
         self.window.open(str(path))
 
     def _beat(self) -> None:
-        now = time.perf_counter()
-        self.pauses.append((now - self._last, now - self._began))
-        self._last = now
+        now, worked = time.perf_counter(), time.thread_time()
+        self.pauses.append((now - self._last, worked - self._worked, now - self._began))
+        self._last, self._worked = now, worked
 
     def until_read(self) -> float:
         """Go on until the whole snapshot is a recording and shown; returns the seconds."""
@@ -101,7 +103,9 @@ class Watch:
     def report(self, what: str) -> None:
         """Print the longest pauses since the last report, and when they were."""
         worst = sorted(self.pauses, reverse=True)[:WORST]
-        print(f"{what}: longest pauses " + ", ".join(f"{1000 * gap:.0f} ms at {at:.1f} s" for gap, at in worst))
+        shown = ", ".join(f"{1000 * gap:.0f} ms ({1000 * work:.0f} worked) at {at:.1f} s" for gap, work, at in worst)
+        busiest = max(work for _, work, _ in self.pauses)
+        print(f"{what}: longest pauses {shown}; most work at once {1000 * busiest:.0f} ms")
         self.pauses.clear()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stridescope.engine.devices import philox
+from stridescope.engine.devices import philox, philox_kernels
 from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.devices.gpu_models import MODELS
 from stridescope.engine.devices.simulated import SimulatedGPU
@@ -126,3 +126,60 @@ def test_the_state_goes_there_and_back() -> None:
 def test_negative_seeds_count_by_their_low_64_bits() -> None:
     generator = seeded(-1)
     assert generator.seed == (1 << 64) - 1
+
+
+def test_dropout_gives_neighbours_the_words_of_one_call() -> None:
+    words = philox_kernels.words_of_threads(1, 0, 3)
+    kept = (philox._floats(words) < np.float32(0.5)).tolist()
+    assert seeded(1).dropout_mask(12, 0.5, 4).tolist() == [flag for row in kept for flag in row]
+    # Six elements are divided by two only: every thread takes the first half of its call.
+    assert seeded(1).dropout_mask(6, 0.5, 4).tolist() == [flag for row in kept for flag in row[:2]]
+    # Three are taken one by one: thread t has element t.
+    assert seeded(1).dropout_mask(3, 0.5, 4).tolist() == [row[0] for row in kept]
+    # Sixteen bytes hold eight halves, for which a thread draws two calls, and two doubles.
+    halves = (philox._floats(philox_kernels.words_of_threads(1, 0, 2, 2)) < np.float32(0.5)).tolist()
+    assert seeded(1).dropout_mask(16, 0.5, 2).tolist() == [flag for row in halves for flag in row]
+    assert seeded(1).dropout_mask(6, 0.5, 8).tolist() == [flag for row in kept for flag in row[:2]]
+
+
+def test_a_permutation_sorts_by_the_low_bits_of_its_keys() -> None:
+    assert [philox_kernels.permutation_bits(n) for n in (1, 2, 10, 1000, 100_000)] == [3, 5, 9, 23, 36]
+    drawn = seeded(5).integers(100, I8, -(1 << 31), (1 << 31) - 1)
+    keys = drawn & ((1 << philox_kernels.permutation_bits(100)) - 1)
+    generator = seeded(5)
+    order = generator.permutation(100)
+    assert len(set(keys.tolist())) == 100 and order.tolist() == np.argsort(keys, kind="stable").tolist()
+    assert generator.offset == 4 + 100, "the keys, and what the shuffle of equal keys might need"
+    for size in (1, 2, 40_000):
+        assert sorted(seeded(9).permutation(size).tolist()) == list(range(size))
+
+
+def test_equal_keys_are_shuffled_by_the_thread_at_their_beginning() -> None:
+    keys, order = np.array([1, 7, 7, 7, 9]), np.array([10, 11, 12, 13, 14])
+    words = [int(word) for word in philox_kernels.words_of_threads(3, 8, 2)[1]]
+    expected = [11, 12, 13]
+    for step, word in ((2, words[0]), (1, words[1])):
+        there = word % (step + 1)
+        expected[step], expected[there] = expected[there], expected[step]
+    assert philox_kernels.shuffle_equal_keys(3, 8, keys, order).tolist() == [10, *expected, 14]
+
+
+def test_probabilities_of_each_element_and_draws_with_replacement() -> None:
+    shares = np.linspace(0, 1, 4001, dtype=np.float32)
+    generator = seeded(6)
+    kept = generator.bernoulli_each(shares)
+    assert not kept[0] and kept[-1] and generator.offset == 12 and abs(float(kept.mean()) - 0.5) < 0.05
+    found = generator.multinomial(np.array([[0.0, 3.0, 1.0, 0.0], [0.0, 0.0, 0.0, 2.0]], np.float32), 4000)
+    assert generator.offset == 16 and set(found[0].tolist()) == {1, 2} and set(found[1].tolist()) == {3}
+    assert abs(float((found[0] == 1).mean()) - 0.75) < 0.03
+
+
+@pytest.mark.parametrize("dtype", [F4, F8])
+def test_the_other_distributions(dtype: np.dtype[np.generic]) -> None:
+    generator = seeded(8)
+    assert float(np.median(generator.cauchy(50_000, dtype, 2.0, 1.0))) == pytest.approx(2.0, abs=0.05)
+    tries = generator.geometric(50_000, dtype, 0.25)
+    assert float(tries.min()) == 1 and float(tries.mean()) == pytest.approx(4.0, abs=0.1)
+    assert float(np.log(generator.log_normal(50_000, dtype, 1.0, 0.5)).mean()) == pytest.approx(1.0, abs=0.02)
+    whole = generator.any_value(1000, dtype, (1 << 24) + 1)
+    assert whole.dtype == dtype and (whole == np.floor(whole)).all() and whole.max() <= 1 << 24

@@ -250,3 +250,37 @@ def test_the_runtime(torch: Any) -> None:
         torch.cuda.utilization()
     assert torch.cuda.get_gencode_flags() == "-gencode compute=compute_89,code=sm_89"
     assert torch.cuda.default_generators[0].initial_seed() == torch.cuda.initial_seed()
+
+
+def test_every_distribution_draws_from_the_devices_generator(torch: Any) -> None:
+    def drawn() -> list[Any]:
+        torch.manual_seed(4)
+        blank = torch.empty(50, device="cuda")
+        made = [
+            torch.rand(5, device="cuda"), torch.randn(5, device="cuda"), torch.randint(9, (5,), device="cuda"),
+            torch.randperm(20, device="cuda"), torch.bernoulli(torch.full((5,), 0.5, device="cuda")),
+            torch.multinomial(torch.ones(6, device="cuda"), 3),
+            torch.multinomial(torch.ones(2, 6, device="cuda"), 9, replacement=True),
+            torch.nn.functional.dropout(torch.ones(50, device="cuda")),
+            blank.exponential_().clone(), blank.cauchy_().clone(), blank.geometric_(0.5).clone(),
+            blank.log_normal_().clone(), blank.random_().clone(),
+        ]  # fmt: skip
+        return [tensor.tolist() for tensor in made]
+
+    assert drawn() == drawn()
+    state = torch.cuda.get_rng_state()
+    first = torch.rand(3, device="cuda").tolist()
+    torch.cuda.set_rng_state(state)
+    assert torch.rand(3, device="cuda").tolist() == first
+
+
+def test_dropout_on_a_gpu_is_one_op_with_a_mask(torch: Any) -> None:
+    x = torch.ones(1000, device="cuda", requires_grad=True)
+    y = torch.nn.functional.dropout(x, 0.25)
+    assert y.grad_fn.name() == "NativeDropoutBackward0"
+    assert set(y.tolist()) == {0.0, y.max().item()} and abs(y.max().item() - 1 / 0.75) < 1e-6
+    y.sum().backward()
+    assert x.grad.tolist() == y.tolist()
+    assert torch.nn.functional.dropout(x, 0.25, training=False) is x
+    kept, mask = torch.native_dropout(torch.ones(8), 0.5, True)
+    assert kept.tolist() == [2.0 * flag for flag in mask.tolist()]

@@ -226,3 +226,16 @@ def test_every_refusal_of_the_device_is_logged(
     monkeypatch.delenv("TORCH_CPP_LOG_LEVEL")
     torch.cuda.set_per_process_memory_fraction(0.5)
     assert exhaust() == [], "the device was not asked"
+
+
+def test_options_are_changed_while_a_script_runs(torch: Any) -> None:
+    torch._C._accelerator_setAllocatorSettings("roundup_power2_divisions:4")
+    kept = torch.empty(1200 * 1024, dtype=torch.uint8, device="cuda")
+    assert torch.cuda.memory_allocated() == 1280 * 1024 and kept.is_cuda
+    with pytest.raises(ValueError, match="Unrecognized key 'foo' in Accelerator allocator config"):
+        torch._C._accelerator_setAllocatorSettings("max_split_size_mb:40,foo:1")
+    assert torch._C._accelerator_getAllocatorSettings() == "max_split_size_mb:40,foo:1"
+    assert torch.cuda.memory._snapshot()["allocator_settings"]["max_split_size"] == 40 * MIB
+    assert torch.cuda.memory_stats()["max_split_size"] == -1, "that of the moment when the allocator was made"
+    with pytest.raises(NotImplementedError, match=r"torch\._C\._get_tracing_state is not in Stridescope yet"):
+        torch._C._get_tracing_state()
