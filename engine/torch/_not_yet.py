@@ -37,7 +37,11 @@ NAMES: dict[str, tuple[str, ...]] = {
         "CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts",
     ),
     "torch.func": ("debug_unwrap", "functionalize", "linearize"),
-    "torch.serialization": ("get_unsafe_globals_in_checkpoint", "skip_data"),
+    "torch.serialization": (
+        "LoadEndianness", "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options",
+        "get_unsafe_globals_in_checkpoint", "register_package", "set_crc32_options", "set_default_load_endianness",
+        "set_default_mmap_options", "skip_data",
+    ),
     "torch.cuda": (
         "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage", "ComplexFloatStorage",
         "DoubleStorage", "FloatStorage", "GreenContext", "HalfStorage", "IntStorage", "LongStorage", "ShortStorage",

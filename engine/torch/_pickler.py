@@ -15,6 +15,7 @@ from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch import _utils
 from stridescope.engine.torch._location import location_of
 from stridescope.engine.torch.nn.parameter import Parameter
+from stridescope.engine.torch.nn.uninitialized import is_lazy
 
 ROOM = "stridescope.engine."
 # dtypes that are younger than PyTorch's storage classes: their storages are saved as bytes
@@ -25,8 +26,9 @@ _Python: Any = pickle._Pickler
 class CheckpointPickler(_Python):  # type: ignore[misc]
     """Python's own pickler; after ``dump``, ``storages`` holds what the pickle refers to, in the order of its keys."""
 
-    def __init__(self, file: Any, protocol: int) -> None:
+    def __init__(self, file: Any, protocol: int, legacy: bool = False) -> None:
         super().__init__(file, protocol)
+        self._legacy = legacy
         self.storages: list[Storage] = []
         self._keys: dict[int, str] = {}
         self._kinds: dict[int, dtype] = {}
@@ -44,10 +46,17 @@ class CheckpointPickler(_Python):  # type: ignore[misc]
             key = self._keys[id(storage)] = str(len(self.storages))
             self.storages.append(storage)
         named = UntypedStorage if plain else LEGACY[f"{scalar_name(kind)}Storage"]
-        return ("storage", named, key, location_of(storage), storage.nbytes // kind.itemsize)
+        view = (None,) if self._legacy else ()
+        return ("storage", named, key, location_of(storage), storage.nbytes // kind.itemsize, *view)
+
+    def count(self, storage: Storage) -> int:
+        """How many elements a storage has, of the dtype that it was pickled as."""
+        return storage.nbytes // self._kinds[id(storage)].itemsize if storage.nbytes else 0
 
     def reducer_override(self, obj: Any) -> Any:
         """How our own objects are rebuilt; the rest is left to Python."""
+        if is_lazy(obj):
+            return NotImplemented
         if isinstance(obj, Parameter):
             return _reduced_parameter(obj)
         if isinstance(obj, Tensor):

@@ -17,9 +17,10 @@ import numpy as np
 from stridescope.engine.dtype import DTYPES, scalar_name, uint8
 from stridescope.engine.ops.storage_objects import LEGACY, TypedStorage, UntypedStorage, handle
 from stridescope.engine.storage import Storage
-from stridescope.engine.torch import _weights_only_unpickler
+from stridescope.engine.torch import _legacy, _weights_only_unpickler
 from stridescope.engine.torch._archive import ALIGNMENT, ArchiveReader, ArchiveWriter, folder_name, is_zip
 from stridescope.engine.torch._location import restorer
+from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch._pickler import ROOM, CheckpointPickler
 from stridescope.engine.torch._safetensors import load_file
 from stridescope.engine.torch._weights_only_unpickler import Allowed
@@ -49,14 +50,17 @@ def save(
 
     Raises AttributeError when ``f`` is none of these, and RuntimeError when its folder does not exist.
     """
-    if not _use_new_zipfile_serialization:
-        raise NotImplementedError("torch.save(_use_new_zipfile_serialization=False) is not in Stridescope yet")
     if not (isinstance(f, (str, os.PathLike)) or hasattr(f, "write")):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
     pickled = io.BytesIO()
-    pickler = CheckpointPickler(pickled, pickle_protocol)
+    pickler = CheckpointPickler(pickled, pickle_protocol, legacy=not _use_new_zipfile_serialization)
     pickler.dump(obj)
     with _opened(f, "wb") as file:
+        if not _use_new_zipfile_serialization:
+            kept = enumerate(pickler.storages)
+            parts = [(str(key), pickler.count(storage), storage.raw.tobytes()) for key, storage in kept]
+            _legacy.write(file, pickled.getvalue(), parts, pickle_protocol)
+            return
         archive = ArchiveWriter(file, folder_name(f))
         archive.record("data.pkl", pickled.getvalue())
         archive.record(".format_version", b"1")
@@ -102,17 +106,47 @@ def load(
         return load_file(f, device="cpu" if map_location is None else str(map_location))
     with _opened(f, "rb") as file:
         if not is_zip(file):
-            _refuse_old_format(file)
+            return _load_legacy(f, file, map_location, weights_only, bool(mmap), pickle_load_args)
+        if mmap and not isinstance(f, (str, os.PathLike)):
+            raise ValueError("f must be a file path in order to use the mmap argument")
         archive = ArchiveReader(file)
         if archive.has("constants.pkl"):
             raise NotImplementedError("torch.jit is not in Stridescope yet: this file is a TorchScript archive")
-        if not weights_only:
-            return _Everything(archive, map_location, pickle_load_args).load()
-        try:
-            data = io.BytesIO(archive.record("data.pkl"))
-            return _weights_only_unpickler.Unpickler(data, _Storages(archive, map_location)).load()
-        except pickle.UnpicklingError as error:
-            raise pickle.UnpicklingError(_explained(str(error))) from None
+        return _unpickled(archive.record("data.pkl"), _Storages(archive, map_location), weights_only, pickle_load_args)
+
+
+def _unpickled(data: bytes, storages: Any, weights_only: bool, options: dict[str, Any]) -> Any:
+    """The object of a pickle; raises UnpicklingError with PyTorch's explanation for what is not allowed in it."""
+    if not weights_only:
+        return _Everything(data, storages, options).load()
+    try:
+        return _weights_only_unpickler.Unpickler(io.BytesIO(data), storages).load()
+    except pickle.UnpicklingError as error:
+        raise pickle.UnpicklingError(_explained(str(error))) from None
+
+
+def _load_legacy(f: Any, file: Any, map_location: Any, weights_only: bool, mmap: bool, options: dict[str, Any]) -> Any:
+    """Read a file of PyTorch before 1.6, or one saved with ``_use_new_zipfile_serialization=False``."""
+    if mmap:
+        place = f"{f}, " if isinstance(f, (str, os.PathLike)) else ""
+        raise RuntimeError(
+            f"mmap can only be used with files saved with `torch.save({place}_use_new_zipfile_serialization=True), "
+            "please torch.save your checkpoint with this option in order to use mmap."
+        )
+    if _legacy.is_tar(file):
+        if weights_only:
+            raise RuntimeError(
+                f"Cannot use ``weights_only=True`` with files saved in the legacy .tar format. {_UNSAFE}"
+            )
+        raise NotImplementedError(
+            "torch.load of files in the .tar format of PyTorch before 0.1.10 is not in Stridescope yet: load it with "
+            "PyTorch and save it again."
+        )
+    reader = _legacy.LegacyReader(file, lambda data: _unpickled(data, None, weights_only, options))
+    storages = _LaterStorages(map_location)
+    loaded = _unpickled(reader.pickled, storages, weights_only, options)
+    storages.fill(reader)
+    return loaded
 
 
 def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
@@ -137,15 +171,6 @@ def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
         )
         return False
     return pickle_module is None if asked is None else bool(asked)
-
-
-def _refuse_old_format(file: Any) -> None:
-    if not file.read(1):
-        raise EOFError
-    raise RuntimeError(
-        "This is no checkpoint in PyTorch's zip format. Files of PyTorch before 1.6 are not in Stridescope yet: load "
-        "it with PyTorch and save it again."
-    )
 
 
 def _explained(message: str) -> str:
@@ -187,13 +212,42 @@ class _Storages:
         return self.found[key]
 
 
+class _LaterStorages:
+    """The storages of a legacy file, whose bytes come after the pickle: made blank, then filled."""
+
+    def __init__(self, map_location: Any) -> None:
+        self.restore = restorer(map_location)
+        self.found: dict[str, tuple[Any, Any]] = {}
+
+    def __call__(self, saved: tuple[Any, ...]) -> Any:
+        """The storage that a pickle names; raises UnpicklingError for what is none."""
+        _, kind, key, location, count, *view = saved
+        element = DTYPE_OF[kind]
+        if key not in self.found:
+            blank = handle(Storage(np.zeros(count * element.itemsize, np.uint8)))
+            self.found[key] = self.restore(blank, location), element
+        placed = self.found[key][0]
+        if view and view[0] is not None:
+            raise NotImplementedError("torch.load of views of storages is not in Stridescope yet")
+        return placed if kind is UntypedStorage else TypedStorage(wrap_storage=placed, dtype=element, _internal=True)
+
+    def fill(self, reader: _legacy.LegacyReader) -> None:
+        """Read the bytes of all storages."""
+        contents = reader.read_storages({key: element.itemsize for key, (_, element) in self.found.items()})
+        for key, (placed, element) in self.found.items():
+            data = np.frombuffer(contents[key], np.uint8).copy()
+            if reader.swapped:
+                data = data.view(element.np).byteswap().view(np.uint8)
+            if placed.device.type != "meta":
+                placed.copy_(handle(Storage(data)))
+
+
 class _Everything(pickle.Unpickler):
     """Reads a pickle that may name anything; what it names under ``torch`` is found in the engine."""
 
-    def __init__(self, archive: ArchiveReader, map_location: Any, options: dict[str, Any]) -> None:
-        options.setdefault("encoding", "utf-8")
-        super().__init__(io.BytesIO(archive.record("data.pkl")), **options)
-        self.storages = _Storages(archive, map_location)
+    def __init__(self, data: bytes, storages: Any, options: dict[str, Any]) -> None:
+        super().__init__(io.BytesIO(data), **{"encoding": "utf-8", **options})
+        self.storages = storages
 
     def find_class(self, module: str, name: str) -> Any:
         """A class or function by its name in the file; raises ImportError or AttributeError when there is none."""
@@ -205,8 +259,8 @@ class _Everything(pickle.Unpickler):
         return found
 
     def persistent_load(self, saved: tuple[Any, ...]) -> Any:
-        """A storage."""
-        return self.storages(saved)
+        """A storage; a legacy file may also name a module by its class and source, of which the class is taken."""
+        return saved[1] if saved[0] == "module" else self.storages(saved)
 
 
 def add_safe_globals(safe_globals: list[Any]) -> None:
@@ -242,4 +296,5 @@ def _get_layout(name: str) -> Any:
     return getattr(importlib.import_module("stridescope.engine.torch"), name.removeprefix("torch."))
 
 
+__getattr__ = missing_from("torch.serialization")
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from stridescope.engine.torch._elsewhere import file_of
 from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch.distributions import constraints, kl_pairs, transforms
 from stridescope.engine.torch.distributions.constraint_registry import biject_to, transform_to
@@ -69,3 +70,6 @@ __all__ = [
     *sorted(kind.__name__ for kind in FILES if kind not in (ExpRelaxedCategorical, LogitRelaxedBernoulli)),
     *transforms.__all__, "biject_to", "constraints", "kl_divergence", "register_kl", "transform_to",
 ]  # fmt: skip
+
+for _file in sorted(set(FILES.values()) - {"distribution"}):
+    file_of(f"{__name__}.{_file}", {kind.__name__: kind for kind, file in FILES.items() if file == _file})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NoReturn
 
-from stridescope.engine import torch
 from stridescope.engine.autograd.modes import no_grad
+from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.nn.parameter import Buffer, Parameter
 
@@ -33,7 +33,7 @@ class UninitializedTensorMixin:
         made: Any = object.__new__(cls)
         made._storage = made._version_counter = made._node = None
         made._requires_grad = requires_grad
-        made.data = torch.empty(0, device=device, dtype=dtype)
+        made.data = FUNCTIONS["torch"]["empty"](0, device=device, dtype=dtype)
         return made
 
     @property
@@ -60,7 +60,7 @@ class UninitializedTensorMixin:
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
         """Become a tensor of this shape, with unset values; device and dtype stay unless they are given."""
         blank: Any = self.__dict__.pop(_BLANK)
-        made = torch.empty(shape, device=device or blank.device, dtype=dtype or blank.dtype)
+        made = FUNCTIONS["torch"]["empty"](shape, device=device or blank.device, dtype=dtype or blank.dtype)
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
         for slot in _VALUES:
             setattr(self, slot, getattr(made, slot))

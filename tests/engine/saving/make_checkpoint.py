@@ -1,4 +1,4 @@
-"""Run with real PyTorch, it makes ``pytorch.pt``, the checkpoint that the tests load."""
+"""Run with real PyTorch, it makes what the tests load: ``pytorch.pt``, and ``legacy.pt`` as before PyTorch 1.6."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pathlib
 from typing import Any
 
 FILE = pathlib.Path(__file__).with_name("pytorch.pt")
+LEGACY = FILE.with_name("legacy.pt")
 
 
 def contents(torch: Any) -> dict[str, Any]:
@@ -36,3 +37,4 @@ if __name__ == "__main__":
     import torch
 
     torch.save(contents(torch), FILE)
+    torch.save(contents(torch), LEGACY, _use_new_zipfile_serialization=False)

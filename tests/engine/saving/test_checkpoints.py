@@ -6,6 +6,8 @@ import importlib.util
 import io
 import os
 import pickle
+import re
+import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,54 @@ def test_a_file_of_pytorchs_loads_with_everything_in_it() -> None:
     assert described(loaded) == described(checkpoint.contents(torch))
     assert loaded["view"].untyped_storage() is loaded["base"].untyped_storage()
     assert list(loaded["model"]._metadata) == ["", "0"]
+
+
+def test_a_file_as_before_1_6_loads_with_everything_in_it() -> None:
+    for options in ({}, {"weights_only": False}):
+        loaded = torch.load(checkpoint.LEGACY, **options)
+        assert described(loaded) == described(checkpoint.contents(torch))
+        assert loaded["view"].untyped_storage() is loaded["base"].untyped_storage()
+    moved = torch.load(checkpoint.LEGACY, map_location="cuda")
+    assert moved["base"].device.type == "cuda" and moved["base"].tolist() == loaded["base"].tolist()
+    assert torch.load(checkpoint.LEGACY, map_location=torch.device("meta"))["base"].is_meta
+
+
+def test_legacy_files_are_written_too() -> None:
+    buffer = io.BytesIO()
+    torch.save(checkpoint.contents(torch), buffer, _use_new_zipfile_serialization=False)
+    buffer.seek(0)
+    assert described(torch.load(buffer)) == described(checkpoint.contents(torch))
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "text"),
+    [
+        (b"just text", RuntimeError, "Invalid magic number; corrupt file?"),
+        (pickle.dumps({"a": 1}, 2), RuntimeError, "Invalid magic number; corrupt file?"),
+        (b"", EOFError, "Ran out of input"),
+        (checkpoint.LEGACY.read_bytes()[:-3], RuntimeError, "unexpected EOF, expected 3 more bytes"),
+    ],
+)
+def test_what_is_no_checkpoint_is_refused(data: bytes, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=re.escape(text)):
+        torch.load(io.BytesIO(data))
+
+
+def test_the_oldest_format_is_refused_clearly(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "old.tar", "w") as tar:
+        tar.add(__file__, "pickle")
+    with pytest.raises(RuntimeError, match=r"legacy \.tar format"):
+        torch.load(tmp_path / "old.tar")
+    with pytest.raises(NotImplementedError, match=r"\.tar format .* is not in Stridescope yet"):
+        torch.load(tmp_path / "old.tar", weights_only=False)
+
+
+def test_only_zip_files_with_a_path_are_mapped(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="mmap can only be used with files saved with"):
+        torch.load(checkpoint.LEGACY, mmap=True)
+    with pytest.raises(ValueError, match="f must be a file path in order to use the mmap argument"):
+        torch.load(io.BytesIO(checkpoint.FILE.read_bytes()), mmap=True)
+    assert described(torch.load(checkpoint.FILE, mmap=True)) == described(checkpoint.contents(torch))
 
 
 def test_our_file_holds_the_same_records_as_pytorchs(tmp_path: Path) -> None:
@@ -122,7 +172,7 @@ def test_files_that_are_none() -> None:
         torch.load(io.BytesIO())
     with pytest.raises(RuntimeError, match="PytorchStreamReader failed reading zip archive"):
         torch.load(io.BytesIO(b"PK\x03\x04nothing"))
-    with pytest.raises(RuntimeError, match="load it with PyTorch and save it again"):
+    with pytest.raises(RuntimeError, match="Invalid magic number; corrupt file"):
         torch.load(io.BytesIO(b"\x80\x02old"))
     with pytest.raises(RuntimeError, match="Parent directory .* does not exist"):
         torch.save(1, "no/such/folder/file.pt")

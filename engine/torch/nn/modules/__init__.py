@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stridescope.engine.torch._elsewhere import file_of
 from stridescope.engine.torch.nn.modules import (
     activation,
     adaptive,
@@ -29,6 +30,7 @@ from stridescope.engine.torch.nn.modules import (
     transformer,
     upsampling,
 )
+from stridescope.engine.torch.nn.modules.linear_cross_entropy import LinearCrossEntropyOptions
 from stridescope.engine.torch.nn.modules.module import Module
 
 PARTS = (
@@ -42,3 +44,13 @@ for _part in PARTS:
         if isinstance(_value, type) and issubclass(_value, Module) and not _name.startswith("_"):
             globals()[_name] = _value
             __all__ += [_name]
+
+# What PyTorch has in one file and lies in two here.
+activation.MultiheadAttention = attention.MultiheadAttention  # type: ignore[attr-defined]
+for _kind in (*vars(margins).values(), linear_cross_entropy.LinearCrossEntropyLoss):
+    if isinstance(_kind, type) and issubclass(_kind, Module):
+        setattr(loss, _kind.__name__, _kind)
+for _lazy in lazy.LAZY:
+    setattr(globals()[_lazy.__module__.rpartition(".")[2]], _lazy.__name__, _lazy)
+file_of(f"{__name__}.channelshuffle", {"ChannelShuffle": globals()["ChannelShuffle"]})
+file_of(f"{__name__}.linear_cross_entropy_options", {"LinearCrossEntropyOptions": LinearCrossEntropyOptions})

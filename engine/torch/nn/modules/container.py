@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 from stridescope.engine.tensor import Tensor
-from stridescope.engine.torch.nn.modules.module import Module, _indented
+from stridescope.engine.torch.nn.modules.module import Module, _addindent
 from stridescope.engine.torch.nn.parameter import Parameter
 
 
@@ -180,7 +180,8 @@ class ModuleList(_Numbered):
             else:
                 blocks.append([position, position, text])
         lines = [
-            f"({a}): {_indented(t)}" if a == b else f"({a}-{b}): {b - a + 1} x {_indented(t)}" for a, b, t in blocks
+            f"({a}): {_addindent(t, 2)}" if a == b else f"({a}-{b}): {b - a + 1} x {_addindent(t, 2)}"
+            for a, b, t in blocks
         ]
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
 

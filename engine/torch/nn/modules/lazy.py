@@ -216,3 +216,7 @@ LazyInstanceNorm1d = _lazy(instancenorm.InstanceNorm1d, _LazyNorm, "num_features
 LazyInstanceNorm2d = _lazy(instancenorm.InstanceNorm2d, _LazyNorm, "num_features")
 LazyInstanceNorm3d = _lazy(instancenorm.InstanceNorm3d, _LazyNorm, "num_features")
 LazyModuleMixin.__module__, LazyLinear.__module__ = "torch.nn.modules.lazy", "torch.nn.modules.linear"
+LAZY = (
+    LazyLinear, LazyConv1d, LazyConv2d, LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d,
+    LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d, LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d,
+)  # fmt: skip

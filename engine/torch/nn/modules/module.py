@@ -421,16 +421,16 @@ class Module:
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): {_indented(repr(module))}" for name, module in self._modules.items()]
+        children = [f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()]
         if lines and not children and len(lines) == 1:
             return f"{self._get_name()}({lines[0]})"
         body = "".join(f"\n  {line}" for line in [*lines, *children])
         return f"{self._get_name()}({body}\n)" if body else f"{self._get_name()}()"
 
 
-def _indented(text: str) -> str:
-    first, *rest = text.split("\n")
-    return "\n".join([first, *(f"  {line}" for line in rest)])
+def _addindent(s_: str, numSpaces: int) -> str:
+    first, *rest = s_.split("\n")
+    return "\n".join([first, *(" " * numSpaces + line for line in rest)])
 
 
 def _forget(module: Module, name: str, but: str) -> None:

@@ -28,6 +28,11 @@ def square_mask(size: int, device: Any = None, dtype: Any = None) -> Any:
     return FUNCTIONS["torch"]["triu"](full, diagonal=1)
 
 
+def _get_clones(module: Module, N: int) -> ModuleList:
+    """A list of copies."""
+    return ModuleList([copy.deepcopy(module) for _ in range(N)])
+
+
 def _activation(activation: Activation) -> Any:
     if not isinstance(activation, str):
         return activation
@@ -204,7 +209,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = ModuleList([copy.deepcopy(encoder_layer) for _ in range(num_layers)])
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
         self.enable_nested_tensor = self.use_nested_tensor = enable_nested_tensor
         self.mask_check = mask_check
@@ -233,7 +238,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: TransformerDecoderLayer, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers = ModuleList([copy.deepcopy(decoder_layer) for _ in range(num_layers)])
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def forward(
