@@ -253,7 +253,7 @@ def fresh(array: Array, kind: dtype, on: device = CPU) -> Tensor:
     taken for it; that may raise OutOfMemoryError.
     """
     tensor = _new(Tensor)
-    if not array.size and not any(array.strides):  # NumPy gives new empty arrays strides of 0
+    if not array.size and not any(array.strides) and not isinstance(array.base, bytearray):  # as NumPy makes them
         array = canonical(array)
     tensor._array, tensor.dtype, tensor._requires_grad = array, kind, False
     tensor._storage = tensor._version_counter = tensor._node = None

@@ -32,7 +32,7 @@ from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
 from stridescope.engine.dtype import FLOAT, dtype
 from stridescope.engine.events import GradFnSet, journal
 from stridescope.engine.layout import Layout
-from stridescope.engine.tensor import Tensor, alias, bump_version, tensor_id
+from stridescope.engine.tensor import Tensor, alias, bump_version, canonical, tensor_id
 
 if TYPE_CHECKING:
     from stridescope.engine.dispatch.op import Op
@@ -59,6 +59,8 @@ def {name}({signature}):
         r = ufunc(a)
         if r.__class__ is not ndarray:
             r = asarray(r)
+        if 1 in a.shape and r.flags.c_contiguous:
+            r = canonical(r)
         if r.strides == a.strides:
             out = new(Tensor)
             out._array = r
@@ -89,6 +91,9 @@ def {name}({signature}):
                         r = ufunc(a, b)
                     except ValueError:
                         pass
+                    else:
+                        if 1 in a.shape and r.flags.c_contiguous:
+                            r = canonical(r)
         elif {second}.__class__ in numbers[kind]:
             r = ufunc(a, {second})
     if r is not None:
@@ -215,7 +220,7 @@ def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[st
     scope["quick_errors"] = (ValueError, IndexError, TypeError)
     if isinstance(op.run, Pointwise):
         scope |= {"ufunc": op.run.ufunc, "quick": op.run.quick, "numbers": NUMBERS, "gives": op.run.gives,
-                  "ndarray": np.ndarray, "asarray": np.asarray}  # fmt: skip
+                  "ndarray": np.ndarray, "asarray": np.asarray, "canonical": canonical}  # fmt: skip
     exec(compile(source, f"<op {op.qualified}>", "exec"), scope)
     return scope[symbol]
 

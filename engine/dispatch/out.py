@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from stridescope.engine.autograd.history import check_inference
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.op import Op
-from stridescope.engine.dispatch.out_dtypes import OF_OUT, refusal
+from stridescope.engine.dispatch.out_dtypes import OF_COMPLEX, OF_OUT, refusal
 from stridescope.engine.dispatch.overlap import PARTIAL, refuse_overlap
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import Pointwise, flattened, is_of_kernel, store
@@ -48,7 +49,9 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
             result = _computed(op, _in_dtype_of_out(op, values, targets[0]), targets)
         results: Sequence[Any] = result if isinstance(result, (tuple, list)) else (result,)
         for target, one in zip(targets, results, strict=False):
-            written(target, one, op.name)
+            if isinstance(op.run, Pointwise):
+                _refuse_reshaping_an_operand(target, one._array.shape, values)
+            written(target, one, "" if op.name in OF_COMPLEX and values[0].dtype.is_complex else op.name)
     finally:
         grad_mode.enabled = enabled
     if op.schema.returns == ("Tensor[]",):
@@ -75,8 +78,22 @@ def _computed(op: Op, values: list[Any], targets: tuple[Tensor, ...]) -> Any:
         given = next((v for v in flattened(values) if isinstance(v, Tensor)), None)
         if given is None or not is_of_kernel(error):
             raise
-        kind = op.run.outcome(values)[1] if isinstance(op.run, Pointwise) else given.dtype
-        raise refusal(op.name, kind, targets[0].dtype) or error from None
+        kind = given.dtype
+        if isinstance(op.run, Pointwise):
+            shape, kind = op.run.outcome(values)
+            _refuse_reshaping_an_operand(targets[0], shape, values)
+        refused = None if op.name in OF_OUT else refusal(op.name, kind, targets[0].dtype)
+        if refused is None and isinstance(op.run, Pointwise) and targets[0]._array.shape != shape:
+            resized(targets[0], shape, contiguous_strides(shape))  # which PyTorch does before its kernel refuses
+        raise refused or error from None
+
+
+def _refuse_reshaping_an_operand(target: Tensor, shape: tuple[int, ...], values: list[Any]) -> None:
+    """An output that is read too cannot take another shape."""
+    if shape != target._array.shape and any(value is target for value in values):
+        raise RuntimeError(
+            f"output with shape {list(target._array.shape)} doesn't match the broadcast shape {list(shape)}"
+        )
 
 
 def _refuse_gradients(op: Op, values: list[Any], targets: Sequence[Tensor]) -> None:
@@ -107,7 +124,7 @@ def written(target: Tensor, result: Tensor, name: str = "") -> Tensor:
     if refused is not None:
         raise refused
     if target._array.shape != result._array.shape:
-        resized(target, result)
+        resized(target, *layout_for(result))
     store(target, result, checked=True)
     if target._inference:
         check_inference(target)
@@ -116,21 +133,24 @@ def written(target: Tensor, result: Tensor, name: str = "") -> Tensor:
     return target
 
 
-def resized(target: Tensor, result: Tensor) -> None:
-    """Give ``target`` the result's shape; PyTorch warns when elements are lost on the way."""
+def layout_for(result: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The shape and the dense strides of a tensor that shall take this result."""
     shape = result._array.shape
+    return shape, dense_strides_like(shape, result.strides)
+
+
+def resized(target: Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    """Give ``target`` a result's shape and strides; PyTorch warns when elements are lost on the way."""
     if target._array.size:
         warn(internal(RESIZED.format(list(target._array.shape), list(shape)), "aten/src/ATen/native/Resize.cpp:30"))
-    reshaped(target, result)
+    reshaped(target, shape, strides)
 
 
-def reshaped(target: Tensor, result: Tensor) -> None:
-    """Give ``target`` the result's shape, and more memory where it needs it."""
-    shape = result._array.shape
+def reshaped(target: Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    """Give ``target`` another shape and dense strides, and more memory where it needs it."""
     storage, item = target.storage_, target.dtype.itemsize
     offset = target.offset
-    strides = dense_strides_like(shape, result.strides) if result._array.size else contiguous_strides(shape)
-    needed = (offset + result._array.size) * item
+    needed = (offset + math.prod(shape)) * item
     if needed > storage.nbytes:
         resize(storage, needed)
     target._array = np.ndarray(shape, target.dtype.np, storage.raw, offset * item, tuple(s * item for s in strides))

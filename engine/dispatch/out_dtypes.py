@@ -43,6 +43,8 @@ CAST: dict[str, tuple[type[Exception], str]] = {
     ),
     "ldexp": (RuntimeError, "ldexp can't be cast to the desired output type {got}"),
 }
+# Ops that give complex numbers' real parts to any dtype that holds them.
+OF_COMPLEX = frozenset(("abs", "absolute"))
 # Reductions whose ``dtype`` is that of ``out``, where none is given.
 OF_OUT = frozenset(("sum", "prod", "cumsum", "cumprod", "nansum"))
 

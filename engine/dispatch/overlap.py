@@ -73,9 +73,16 @@ def refuse_partial_overlap(target: Tensor, source: Tensor) -> None:
 
 def refuse_shared(target: Tensor, source: Tensor) -> None:
     """Raise RuntimeError when ``source`` reads any of the elements that ``target`` writes, even just the same ones."""
-    shared = target is source or (target._storage is not None and source._storage is target._storage)
-    if shared and target._array.size and np.may_share_memory(target._array, source._array):
-        raise RuntimeError(PARTIAL)
+    if target is not source:
+        if target._storage is None or source._storage is not target._storage:
+            return
+        if not all(is_non_overlapping_and_dense(t._array.shape, t.strides) for t in (target, source)):
+            return  # PyTorch does not look any closer
+        if not np.may_share_memory(target._array, source._array):
+            return
+        if not target._array.size:
+            return
+    raise RuntimeError(PARTIAL)
 
 
 def refuse_overlap(target: Tensor, operands: Sequence[Any]) -> None:

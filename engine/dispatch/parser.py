@@ -293,7 +293,7 @@ class Signature:
     def _marked(self, argument: Argument | None, value: Any) -> str:
         """The value's type, between exclamation marks when it does not fit."""
         try:
-            if argument is not None:
+            if argument is not None and argument.type != "Scalar":  # PyTorch marks every number for a Number
                 convert(argument, value, self.numbers_fit)
                 return deep_type_name(value)
         except Mismatch:

@@ -102,7 +102,7 @@ def resolved(tensor: Tensor) -> Array:
 def cast(array: Array, kind: dtype) -> Array:
     """``array`` converted as PyTorch's copy kernel converts (complex to real drops the imaginary part)."""
     if array.dtype.kind == "c" and not kind.is_complex:
-        array = array.real if kind is not bool_ else array != 0
+        array = array.real if kind is not bool_ else np.asarray(array != 0)
     return array.astype(kind.np)
 
 
@@ -228,6 +228,9 @@ class Pointwise:
         gives = self.gives or kind
         return fresh(array, gives, where)
 
+    def admit(self, *args: Any) -> None:
+        """Refuse what PyTorch refuses before it looks at the memory of the operands; most ops admit all."""
+
     def outcome(self, args: Sequence[Any]) -> tuple[tuple[int, ...], dtype]:
         """The shape and dtype of a result, before any kernel runs; raises RuntimeError when shapes do not match."""
         operands = args[: self.operands(len(args))]
@@ -349,6 +352,8 @@ class Into:
             if other is not None:
                 self.ufunc(target._array, other, out=target._array)
                 return target
+        if isinstance(self.run, Pointwise):
+            self.run.admit(target, *args)
         refuse_overlap(target, args)
         if target.device is CPU:
             store(target, self._result(target, *args))
@@ -405,13 +410,16 @@ def check_fit(target: Tensor, shape: tuple[int, ...], kind: dtype) -> None:
         )
 
 
+def stored(target: Tensor, value: Any) -> Any:
+    """What has to stand in memory for ``target``, which may be seen conjugated or negated, to read as ``value``."""
+    value = np.conj(value.astype(target.dtype.np)) if target._conj else value
+    return np.negative(value) if target._neg else value
+
+
 def store(target: Tensor, result: Tensor, checked: bool = False) -> None:
     """Copy ``result``'s values over ``target``'s, which must fit unless that has been ``checked``."""
     if not checked:
         check_fit(target, result._array.shape, result.dtype)
-    array = result._array
-    if target._conj or target._neg:
-        array = np.conj(array) if target._conj else array
-        array = np.negative(array) if target._neg else array
+    array = stored(target, result._array)
     if array.size:
         np.copyto(writable(target), array, casting="unsafe")

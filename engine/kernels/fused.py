@@ -15,10 +15,12 @@ def fused(a: Any, b: Any, c: Any, dtype: Any = np.float32) -> Values:
     a, b, c = (np.asarray(x, np.float64) for x in (a, b, c))
     if dtype != np.float64:
         return np.asarray(a * b + c, dtype)  # the product of two float32 is exact in float64
-    product, low = _product(a, b)
-    total = product + c
-    rest = total - product
-    return np.asarray(total + (((product - (total - rest)) + (c - rest)) + low))
+    with np.errstate(all="ignore"):
+        product, low = _product(a, b)
+        total = product + c
+        rest = total - product
+        exact = total + (((product - (total - rest)) + (c - rest)) + low)
+    return np.asarray(np.where(np.isfinite(exact), exact, total))  # the errors of infinities are NaN
 
 
 def _product(a: Values, b: Values) -> tuple[Values, Values]:

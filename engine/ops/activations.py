@@ -17,7 +17,7 @@ from stridescope.engine.dispatch.run import Strides, into, kernel, like_strides,
 from stridescope.engine.dtype import FLOAT, FROM_NUMPY, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import concatenated, op_call, where
-from stridescope.engine.ops.number_range import largest
+from stridescope.engine.ops.number_range import largest, number_of
 from stridescope.engine.tensor import Tensor
 
 NAMESPACE = "torch._C._nn"
@@ -115,12 +115,27 @@ _activation(
 )
 
 
-def _gelu(a: Any, approximate: str) -> Any:
-    from scipy import special
+# Abramowitz and Stegun 7.1.26, which PyTorch's vectorised gelu uses in single precision: good to seven digits.
+_ERF_REACH = 0.3275911
+_ERF_TERMS = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
 
+
+def _erf(x: Any) -> Any:
+    if x.dtype != np.float32:
+        from scipy import special
+
+        return special.erf(x)
+    step = np.float32(1) / (np.float32(_ERF_REACH) * np.abs(x) + np.float32(1))
+    total = np.float32(0)
+    for term in _ERF_TERMS:
+        total = total * step + np.float32(term)
+    return np.copysign(np.float32(1) - total * step * np.exp(-x * x), x)
+
+
+def _gelu(a: Any, approximate: str) -> Any:
     number = a.dtype.type
     if approximate == "none":
-        return number(0.5) * a * (1 + special.erf(a * number(_SQRT_HALF)))
+        return number(0.5) * a * (1 + _erf(a * number(_SQRT_HALF)))
     if approximate != "tanh":
         raise RuntimeError("approximate argument must be either none or tanh.")
     inner = number(_GELU_BETA) * (a + number(_GELU_CUBIC) * a * a * a)
@@ -178,11 +193,20 @@ _activation(
     lambda grad, self, beta, threshold: where(self * beta > threshold, grad, grad * (self * beta).sigmoid()),
     inplace=False,
 )
+
+
+def _held(a: Any, low: Any, high: Any) -> Any:
+    kind = FROM_NUMPY[a.dtype]
+    if a.dtype.kind == "u" and (low < 0 or high < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    return np.clip(a, number_of(low, kind), number_of(high, kind))
+
+
 _activation(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
     "Each element, held between two bounds.",
-    lambda a, low, high: np.clip(a, a.dtype.type(low), a.dtype.type(high)),
-    lambda grad, self, min_val, max_val: _inside(grad, (self > min_val).logical_and(self < max_val)),
+    _held,
+    lambda grad, self, min_val, max_val: grad.masked_fill((self <= min_val).logical_or(self >= max_val), 0),
     takes="if",
     strides=like_strides,
     refuse={
@@ -235,7 +259,7 @@ _activation(
     "softshrink(Tensor self, Scalar lambd=0.5)",
     "Each element moved towards zero, and zero near it.",
     _shrink,
-    lambda grad, self, lambd: _inside(grad, (self < -lambd).logical_or(self > lambd)),
+    lambda grad, self, lambd: grad.masked_fill((self >= -lambd).logical_and(self <= lambd), 0),
     label="softshrink_check",
     inplace=False,
 )
@@ -243,7 +267,7 @@ _activation(
     "hardshrink(Tensor self, Scalar lambd=0.5)",
     "Each element, and zero near zero.",
     lambda a, lambd: np.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a),
-    lambda grad, self, lambd: _inside(grad, (self < -lambd).logical_or(self > lambd)),
+    lambda grad, self, lambd: grad.masked_fill((self >= -lambd).logical_and(self <= lambd), 0),
     namespace="torch",
     inplace=False,
 )

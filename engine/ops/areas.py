@@ -102,7 +102,7 @@ def _trapezoid_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
 
 
 def _empty_area(y: Tensor, dim: int) -> Tensor:
-    return y.new_zeros(tuple(n for d, n in enumerate(y.shape) if d != dim))  # type: ignore[no-any-return]
+    return y.new_empty(tuple(n for d, n in enumerate(y.shape) if d != dim)).zero_()  # type: ignore[no-any-return]
 
 
 def _cumulative_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
@@ -115,10 +115,10 @@ def _cumulative_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
 
 
 def _cumulative_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
-    if y._array.ndim:
-        dim = wrap_dim(dim, y._array.ndim)
     if y.dtype.category == BOOL:
         raise RuntimeError("cumulative_trapezoid: received a bool input for `y`, but bool is not supported")
+    if y._array.ndim:
+        dim = wrap_dim(dim, y._array.ndim)
     later, earlier = _halves(y, dim)
     return mul_scalar.call(later + earlier, dx / 2.0).cumsum(dim)  # type: ignore[no-any-return]
 

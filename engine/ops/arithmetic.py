@@ -13,6 +13,7 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import Pointwise, pointwise, tensor_strides
 from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, cpp_name, dtype
 from stridescope.engine.kernels.fused import fused
+from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.tensor import Tensor
 
@@ -66,14 +67,21 @@ def _plus_product(a: Any, b: Any, alpha: Any) -> Any:
 
 
 def _add(a: Any, b: Any, alpha: Any) -> Any:
-    check_alpha(a, alpha)
+    _check_scaled(a, b, alpha)
     return _plus_product(a, b, alpha)
 
 
 def _sub(a: Any, b: Any, alpha: Any) -> Any:
-    check_alpha(a, alpha)
-    fusing = alpha != 1 and _is_fused(b)
+    _check_scaled(a, b, alpha)
+    fusing = (alpha != 1 and _is_fused(b)) or np.asarray(b).dtype.kind == "c"  # complex ones add the negative
     return _plus_product(a, b, -alpha) if fusing else np.subtract(a, _times(b, alpha))
+
+
+def _check_scaled(a: Any, b: Any, alpha: Any) -> None:
+    """Refuse shapes that do not match, then an ``alpha`` that does not suit."""
+    if alpha.__class__ is not int:
+        broadcast_shapes(np.shape(a), np.shape(b))
+        check_alpha(a, alpha)
 
 
 def check_alpha(array: Any, alpha: Any) -> None:
@@ -94,10 +102,14 @@ class Subtraction(Pointwise):
 
     def __call__(self, *args: Any) -> Tensor:
         """Compute the difference."""
+        self.admit(*args)
+        return super().__call__(*args)
+
+    def admit(self, *args: Any) -> None:
+        """Refuse bools."""
         kinds = [o.dtype.category == BOOL if isinstance(o, Tensor) else isinstance(o, bool) for o in args[:2]]
         if any(kinds):
             raise RuntimeError(BOOL_SUB if all(kinds) else BOOL_SUB_ONE)
-        return super().__call__(*args)
 
 
 _add_run = pointwise(_add, count=2, through=True, quick=np.add)

@@ -9,9 +9,9 @@ import numpy as np
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.overlap import MASKED_FILL, warn_of_expanded, writable
 from stridescope.engine.dispatch.promote import common, result_type
-from stridescope.engine.dispatch.run import laid_out, one_device, operand_array, output_strides, resolved
-from stridescope.engine.dtype import bool_, can_cast, cpp_name, default_float, dtype, scalar_name, uint8
-from stridescope.engine.layout import broadcast_shapes
+from stridescope.engine.dispatch.run import laid_out, one_device, operand_array, output_strides, resolved, stored
+from stridescope.engine.dtype import bool_, cpp_name, default_float, dtype, scalar_name, uint8
+from stridescope.engine.layout import broadcast_shapes, dense_strides_like
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.tensor import Tensor, fresh
 
@@ -27,8 +27,15 @@ def _where(condition: Tensor, self: Any, other: Any) -> Tensor:
     test = resolved(condition)
     shape = broadcast_shapes(test.shape, a.shape, b.shape)
     array = np.asarray(np.where(test if condition.dtype is bool_ else test != 0, a, b))
-    strides = output_strides(shape, (test, a, b))
+    strides = output_strides(shape, (test, _converted(self, a), _converted(other, b)))
     return fresh(laid_out(array, strides), kind, one_device((condition, self, other)))
+
+
+def _converted(operand: Any, array: Any) -> Any:
+    """An operand laid out as ``to(dtype)`` gives it: PyTorch brings both to one dtype before it walks them."""
+    if not isinstance(operand, Tensor) or operand.dtype.np == array.dtype:
+        return array
+    return laid_out(array, dense_strides_like(array.shape, operand.strides))
 
 
 def _of_numbers(self: Any, other: Any) -> dtype:
@@ -91,24 +98,23 @@ def _check_mask(mask: Tensor) -> None:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_name(mask.dtype)}")
 
 
+def _check_value(value: Any) -> None:
+    if isinstance(value, Tensor) and value._array.ndim:
+        raise RuntimeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value._array.ndim} dimension(s)."
+        )
+
+
 def _number(value: Any, kind: dtype) -> Any:
     """The value as the tensor's dtype holds it; raises RuntimeError when it cannot."""
-    if isinstance(value, Tensor):
-        if value._array.ndim:
-            raise RuntimeError(
-                "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
-                f"{value._array.ndim} dimension(s)."
-            )
-        if not can_cast(value.dtype, kind):
-            raise RuntimeError(
-                f"result type {scalar_name(value.dtype)} can't be cast to the desired output type {scalar_name(kind)}"
-            )
-        return resolved(value).astype(kind.np)[()]
-    return number_of(value, kind)
+    return number_of(resolved(value).item() if isinstance(value, Tensor) else value, kind)
 
 
 def _fill_into(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    _check_value(value)
     _check_mask(mask)
+    broadcast_shapes(self._array.shape, mask._array.shape)
     number = _number(value, self.dtype)
     if broadcast_shapes(self._array.shape, mask._array.shape) != self._array.shape:
         raise RuntimeError(
@@ -116,15 +122,16 @@ def _fill_into(self: Tensor, mask: Tensor, value: Any) -> Tensor:
             f"{list(broadcast_shapes(self._array.shape, mask._array.shape))}"
         )
     warn_of_expanded(self, *MASKED_FILL)
-    np.copyto(writable(self), number, where=mask._array)
+    np.copyto(writable(self), stored(self, number), where=mask._array)
     return self
 
 
 def _filled(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    shape = broadcast_shapes(mask._array.shape, self._array.shape)
+    _check_value(value)
     _check_mask(mask)
     number = _number(value, self.dtype)
     array = resolved(self)
-    shape = broadcast_shapes(array.shape, mask._array.shape)
     target = np.array(np.broadcast_to(array, shape), order="C")
     np.copyto(target, number, where=mask._array)
     return fresh(target, self.dtype, one_device((self, mask)))
@@ -141,8 +148,8 @@ def _value_grad(grad: Tensor, mask: Tensor) -> Tensor:
 
 
 for _overload, _kind, _node in (
-    ("Scalar", "Scalar", "MaskedFillBackward0"),
     ("Tensor", "Tensor", "MaskedFillBackward1"),
+    ("Scalar", "Scalar", "MaskedFillBackward0"),
 ):
     _grads: dict[str, Any] = {"self": _kept}
     if _kind == "Tensor":

@@ -10,7 +10,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, laid_out, one_device, output_strides, resolved
 from stridescope.engine.dtype import FLOAT, default_float, dtype, float16, float32, float64, scalar_name
-from stridescope.engine.layout import Layout, broadcast_shapes
+from stridescope.engine.layout import Layout, broadcast_shapes, dense_strides_like
 from stridescope.engine.tensor import Tensor, dense, fresh
 
 # ---- the parts as views ------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ define(
 
 def _conj_copy(self: Tensor) -> Tensor:
     array = resolved(self)
-    return fresh(laid_out(np.conj(array), output_strides(array.shape, [array])), self.dtype, self.device)
+    return fresh(laid_out(np.conj(array), dense_strides_like(array.shape, self.strides)), self.dtype, self.device)
 
 
 _conj_kernel = define(

@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, into, resolved
-from stridescope.engine.dtype import FLOAT, INTEGER, dtype, int64
+from stridescope.engine.dtype import BOOL, FLOAT, INTEGER, dtype, int64
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.extremes import comparable
@@ -24,11 +24,13 @@ def _row_major(array: Array, kind: dtype, self: Tensor) -> Tensor:
     return fresh(dense(array), kind, self.device)
 
 
-def _running(accumulate: Callable[..., Any]) -> Callable[..., Tensor]:
+def _running(name: str, accumulate: Callable[..., Any]) -> Callable[..., Tensor]:
     def run(self: Tensor, dim: int, dtype: dtype | None) -> Tensor:
         kind = dtype or (int64 if self.dtype.category <= INTEGER else self.dtype)
         array = cast(resolved(self), kind)
         dim = wrap_dim(dim, array.ndim)
+        if kind.category == BOOL and array.size:
+            raise not_implemented(f"{name}_out_cpu", kind)
         if not array.ndim:
             return _row_major(array.copy(), kind, self)
         return _row_major(accumulate(_doubled(array), axis=dim), kind, self)
@@ -76,7 +78,7 @@ def _cumprod_by_parts(grad: Tensor, self: Tensor, dim: int) -> Tensor:
 
 
 def _cumulative(name: str, accumulate: Callable[..., Any], grad: Callable[..., Any], doc: str) -> None:
-    run = _running(accumulate)
+    run = _running(name, accumulate)
     define(
         f"{name}(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
         doc=doc,
@@ -104,11 +106,13 @@ _cumulative("cumprod", np.multiply.accumulate, lambda grad, self, dim, result: _
 def _cum_extreme(name: str, reach: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Tensor, dim: int) -> tuple[Tensor, Tensor]:
         array = resolved(self)
+        if not array.size:
+            return _row_major(array.copy(), self.dtype, self), _row_major(np.zeros(array.shape, np.int64), int64, self)
         dim = wrap_dim(dim, array.ndim)
-        if self.dtype.is_complex and array.size:
-            raise not_implemented(f"{name}_cpu", self.dtype)
         if not array.ndim:
             return _row_major(array.copy(), self.dtype, self), _row_major(np.zeros((), np.int64), int64, self)
+        if self.dtype.is_complex:
+            raise not_implemented(f"{name}_cpu", self.dtype)
         plain = comparable(array)
         if plain.dtype == np.bool_:
             plain = plain.astype(np.uint8)

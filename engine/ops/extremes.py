@@ -61,10 +61,10 @@ def _whole(name: str, reduce: Callable[..., Any]) -> Callable[..., Tensor]:
 
 def _along(name: str, pick: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, Tensor]:
-        if self.dtype.is_complex:
-            raise RuntimeError(f"{name}(): does not support complex input")
         array = resolved(self)
         dim = nonempty_dim(name, array, dim)
+        if self.dtype.is_complex:
+            raise RuntimeError(f"{name}(): does not support complex input")
         if not array.ndim:
             return wrapped(array.copy(), self.dtype, self), wrapped(np.zeros((), np.int64), int64, self)
         if not array.size:

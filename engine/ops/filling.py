@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
-from stridescope.engine.dispatch.run import cast, laid_out, resolved
+from stridescope.engine.dispatch.run import cast, laid_out, resolved, stored
 from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.ops.creation import zeros_like
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.tensor import Tensor, fresh
 
 
-def _stored(self: Tensor, value: Any) -> Any:
-    """What has to stand in memory for ``self``, which may be seen conjugated or negated, to read as ``value``."""
-    value = np.conj(value) if self._conj else value
-    return np.negative(value) if self._neg else value
-
-
 def _number(self: Tensor, value: Any) -> Tensor:
-    self._array[...] = _stored(self, number_of(value, self.dtype))
+    self._array[...] = stored(self, number_of(value, self.dtype))
     return self
 
 
@@ -32,7 +24,7 @@ def _tensor(self: Tensor, value: Tensor) -> Tensor:
             f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
         )
     refuse_internal_overlap(self)
-    self._array[...] = _stored(self, cast(resolved(value), self.dtype))
+    self._array[...] = stored(self, cast(resolved(value), self.dtype))
     return self
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import warn_of_expanded, writable
-from stridescope.engine.dispatch.run import into, laid_out, resolved
+from stridescope.engine.dispatch.run import into, laid_out, resolved, stored
 from stridescope.engine.dtype import INTEGER, bool_, int32, int64, scalar_name
 from stridescope.engine.layout import broadcast_shapes, dense_strides_like, wrap_dim
 from stridescope.engine.ops.arithmetic import scaled
@@ -28,9 +28,11 @@ def _rows(array: Array, dim: int) -> Array:
     return np.moveaxis(at_least_1d(array), dim, 0)
 
 
-def _check_entries(index: Array, dim: int, size: int, kind: type[Exception], prefix: str = "") -> Array:
+def _check_entries(
+    index: Array, dim: int, size: int, kind: type[Exception], prefix: str = "", negative: bool = True
+) -> Array:
     """The indices from 0 up; raises when one lies outside."""
-    bad = index[(index < -size) | (index >= size)]
+    bad = index[(index < (-size if negative else 0)) | (index >= size)]
     if bad.size:
         raise kind(f"{prefix}index {bad.flat[0]} is out of bounds for dimension {dim} with size {size}")
     return np.where(index < 0, index + size, index)
@@ -57,7 +59,7 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor) -> 
         )
     own = [n for d, n in enumerate(self.shape) if d != dim]
     other = [n for d, n in enumerate(source.shape) if d != dim]
-    if source._array.ndim and own != other:
+    if own != other and (source._array.ndim or self._array.ndim == 0) or source._array.ndim > self._array.ndim:
         raise RuntimeError(
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(self.shape)} source.shape = {list(source.shape)}"
@@ -65,6 +67,8 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor) -> 
     where = index._array.reshape(-1)
     size = at_least_1d(self._array).shape[dim]
     bad = where[(where < 0) | (where >= size)]
+    if bad.size and (self._array.ndim < 2 or not name.startswith("index_add")):
+        raise IndexError("index out of range in self")
     if bad.size:
         raise RuntimeError(f"index {bad.flat[0]} is out of bounds for dimension {dim} with size {size}")
     return dim, where
@@ -147,7 +151,7 @@ def _index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
             f"dimensionality ({source._array.ndim}), destination dimensionality ({self._array.ndim})"
         )
     if index.dtype is not int64:
-        raise IndexError("index_copy_(): Expected a long tensor for index, but got " + scalar_name(index.dtype))
+        raise RuntimeError("index_copy_(): Expected a long tensor for index, but got " + scalar_name(index.dtype))
     if self.dtype is not source.dtype:
         raise RuntimeError(
             "index_copy_(): self and source expected to have the same dtype, but got (self) "
@@ -166,7 +170,7 @@ def _index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         )
     result = _copy_of(self)
     rows = _rows(result, dim)
-    where = _check_entries(index._array.reshape(-1), dim, rows.shape[0], IndexError, "index_copy_(): ")
+    where = _check_entries(index._array.reshape(-1), dim, rows.shape[0], IndexError, "index_copy_(): ", negative=False)
     rows[where] = _rows(resolved(source), dim)
     return wrapped(result, self.dtype, self)
 
@@ -183,7 +187,7 @@ define(
 )
 
 
-def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any) -> None:
+def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any, into: Tensor | None = None) -> None:
     """Write ``value`` over the slices of ``array``, which holds what ``self`` does."""
     if isinstance(value, Tensor):
         if value._array.ndim:
@@ -199,7 +203,7 @@ def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any) 
         raise IndexError("Index has to be a vector/scalar")
     if isinstance(value, complex) and not self.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-    number = number_of(value, self.dtype)
+    number = number_of(value, self.dtype) if into is None else stored(into, number_of(value, self.dtype))
     rows = _rows(array, dim)
     where = _check_entries(index._array.reshape(-1), dim, rows.shape[0], IndexError)
     rows[where] = number
@@ -213,11 +217,11 @@ def _index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 def _index_fill_into(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     warn_of_expanded(self, "index_fill_", "tensor[mask] = scalar", 1913)
-    _fill_rows(self, writable(self), dim, index, value)
+    _fill_rows(self, writable(self), dim, index, value, into=self)
     return self
 
 
-for _overload, _kind, _number in (("int_Scalar", "Scalar", 0), ("int_Tensor", "Tensor", 1)):
+for _overload, _kind, _number in (("int_Tensor", "Tensor", 1), ("int_Scalar", "Scalar", 0)):
     _grads: dict[str, Any] = {"self": lambda grad, dim, index: grad.index_fill(dim, index, 0)}
     if _kind == "Tensor":
         _grads["value"] = lambda grad, dim, index: grad.index_select(dim, index.unique()).sum()
@@ -241,11 +245,11 @@ def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             "masked_scatter: expected self and source to have same dtypes but got"
             f"{scalar_name(self.dtype)} and {scalar_name(source.dtype)}"
         )
+    shape = broadcast_shapes(mask.shape, self.shape)
     if mask.dtype is not bool_:
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {scalar_name(mask.dtype)}"
         )
-    shape = broadcast_shapes(self.shape, mask.shape)
     result = np.array(np.broadcast_to(resolved(self), shape), order="C")
     chosen = np.broadcast_to(mask._array, shape)
     count = int(np.count_nonzero(chosen))
@@ -299,7 +303,7 @@ def _flat_index(index: Tensor, size: int, name: str) -> Array:
 
 
 def _take(self: Tensor, index: Tensor) -> Tensor:
-    if not self._array.size and index._array.size:
+    if index.dtype is int64 and not self._array.size and index._array.size:
         raise IndexError("take(): tried to take from an empty tensor")
     where = _flat_index(index, self._array.size, "take")
     return wrapped(resolved(self).reshape(-1)[where], self.dtype, self)

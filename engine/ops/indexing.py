@@ -14,10 +14,11 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.parser import is_number
-from stridescope.engine.dtype import INTEGER, int64, scalar_name
+from stridescope.engine.dtype import FLOAT, INTEGER, float64, int64, scalar_name
 from stridescope.engine.ops.filling import fill_with
 from stridescope.engine.ops.from_data import array_of
 from stridescope.engine.ops.indexing_advanced import index, index_put_
+from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.views import expand_, unsqueeze, view
 from stridescope.engine.ops.views_select import select, slice_
 from stridescope.engine.tensor import Tensor, fresh
@@ -171,7 +172,7 @@ def _tensor_of(key: Any) -> Tensor:
         raise TypeError("new(): invalid data type 'str'")
     data = list(key) if not isinstance(key, (list, tuple)) else key
     array, kind = array_of(data, None)
-    return fresh(array.astype(np.int64), int64) if not array.size else fresh(array, kind)
+    return fresh(array.astype(np.int64), int64) if not array.size or kind.category == FLOAT else fresh(array, kind)
 
 
 def _select(self: Tensor, dim: int, index: int, place: int) -> Tensor:
@@ -182,7 +183,7 @@ def _select(self: Tensor, dim: int, index: int, place: int) -> Tensor:
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
             "0-dim tensor to a number"
         )
-    size = shape[dim]
+    size = shape[dim] if dim < len(shape) else 0  # several ellipses may lead beyond the last dim
     if not -size <= index < size:
         raise IndexError(f"index {index} is out of bounds for dimension {place} with size {size}")
     return select.call(self, dim, index)  # type: ignore[no-any-return]
@@ -200,7 +201,7 @@ def _bound(value: Any) -> Any:
 def _slice(self: Tensor, dim: int, key: slice, keep_whole: bool = False) -> Tensor:
     start, stop, step = _bound(key.start), _bound(key.stop), 1 if key.step is None else _bound(key.step)
     if step == 0:
-        raise ValueError("step cannot be zero")
+        raise ValueError("slice step cannot be zero")
     if step < 0:
         raise ValueError("step must be greater than zero")
     if not self._array.ndim:
@@ -221,7 +222,10 @@ def _value(self: Tensor, value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return value
     if is_number(value):
-        return self.new_full((), value.item() if isinstance(value, np.generic) else value)  # type: ignore[no-any-return]
+        number = value.item() if isinstance(value, np.generic) else value
+        if isinstance(number, complex) and self.dtype.itemsize == 2 and self.dtype.category == FLOAT:
+            number_of(number, float64)  # halves are filled by way of a double, which is what the refusal names
+        return self.new_full((), number)  # type: ignore[no-any-return]
     kind = "cuda." if self.device.type == "cuda" else ""
     raise TypeError(f"can't assign a {type(value).__module__ + '.' if isinstance(value, np.ndarray) else ''}"
                     f"{type(value).__name__} to a torch.{kind}{scalar_name(self.dtype)}Tensor")  # fmt: skip

@@ -14,8 +14,8 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.overlap import MASKED_FILL, refuse_shared, warn_of_expanded
-from stridescope.engine.dispatch.run import cast, laid_out, resolved
-from stridescope.engine.dtype import bool_, scalar_name
+from stridescope.engine.dispatch.run import cast, laid_out, resolved, stored
+from stridescope.engine.dtype import bool_, scalar_name, uint8
 from stridescope.engine.layout import contiguous_strides, iterator_order, iterator_strides, view_strides
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, canonical, fresh
@@ -26,6 +26,16 @@ Indices = Sequence[Tensor | None]
 
 def positions(self: Tensor, indices: Indices) -> list[Array | None]:
     """The indices as arrays of positions, one per dim of ``self``; masks opened up, checked and broadcast."""
+    return _within_bounds(self, _broadcast(_opened(self, indices)))
+
+
+def _within_bounds(self: Tensor, places: list[Array | None]) -> list[Array | None]:
+    if _check_bounds(self._array.shape, places):
+        return places
+    return [None if place is None else np.zeros_like(place) for place in places]
+
+
+def _opened(self: Tensor, indices: Indices) -> list[Array | None]:
     found: list[Array | None] = []
     shape = self._array.shape
     for index in indices:
@@ -41,10 +51,7 @@ def positions(self: Tensor, indices: Indices) -> list[Array | None]:
         raise IndexError(
             f"too many indices for tensor of dimension {len(shape)} (got {len(found)})"
         )  # fmt: skip
-    found = _broadcast(found)
-    if _check_bounds(shape, found):
-        return found
-    return [None if index is None else np.zeros_like(index) for index in found]
+    return found
 
 
 def _mask_positions(mask: Tensor, shape: Sequence[int], dim: int) -> list[Array]:
@@ -66,20 +73,23 @@ def _mask_positions(mask: Tensor, shape: Sequence[int], dim: int) -> list[Array]
 
 def _check_bounds(shape: Sequence[int], indices: Sequence[Array | None]) -> bool:
     """Refuse positions outside the tensor; False when nothing is read, so that no position was looked at."""
+    _refuse_empty_dims(shape, indices)
     unread = 0 in [n for dim, n in enumerate(shape) if dim >= len(indices) or indices[dim] is None]
     given = [(index, shape[dim]) for dim, index in enumerate(indices) if index is not None]
     for number, (index, size) in enumerate(given):
-        if not index.size:
-            continue
-        if not size:
-            raise IndexError("index is out of bounds for dimension with size 0")
-        if unread:
+        if not index.size or unread:
             continue
         wrong = (index < -size) | (index >= size)
         if wrong.any():
             bad = int(index[wrong].flat[0])
             raise IndexError(f"index {bad} is out of bounds for dimension {number} with size {size}")
     return not unread
+
+
+def _refuse_empty_dims(shape: Sequence[int], indices: Sequence[Array | None]) -> None:
+    for size, index in zip(shape, indices, strict=False):
+        if index is not None and index.size and not size:
+            raise IndexError("index is out of bounds for dimension with size 0")
 
 
 def _broadcast(indices: list[Array | None]) -> list[Array | None]:
@@ -112,6 +122,8 @@ def _result_strides(self: Tensor, indices: Sequence[Array | None]) -> tuple[tupl
     full = (*(shape[d] for d in before), *gathered, *(shape[d] for d in after))
     source = (*(strides[d] for d in before), *(0,) * len(gathered), *(strides[d] for d in after))
     operands = [source, *(_index_strides(indices[d], full, len(before), len(after)) for d in used)]
+    if 0 in full and all((1,) * len(before) + indices[d].shape + (1,) * len(after) == full for d in used):  # type: ignore[union-attr]
+        return full, contiguous_strides(full)  # empty operands of one shape count as contiguous
     return full, iterator_strides(full, iterator_order([full], operands))
 
 
@@ -126,6 +138,8 @@ def _simple(self: Tensor, indices: Indices) -> Array | None:
     """The elements for the two commonest keys of a row-major tensor: one vector of positions, one mask of its shape."""
     first, array = indices[0], self._array
     if len(indices) != 1 or first is None or not array.flags.c_contiguous or self._conj or self._neg or not array.size:
+        return None
+    if 1 in array.shape:  # the order of such dims depends on their strides
         return None
     if first.dtype.name == "bool":
         return array[first._array] if first._array.shape == array.shape and array.ndim else None
@@ -159,19 +173,27 @@ index = define(
 )
 
 
+def _fills_masks(indices: Indices, values: Tensor, accumulate: bool) -> bool:
+    """Whether one value goes to all that masks choose: PyTorch carries that out as masked_fill_, for any dtype."""
+    return values._array.size == 1 and not accumulate and all(i is None or i.dtype in (bool_, uint8) for i in indices)
+
+
 def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> None:
     """Write ``values`` at the indices; equal positions add up when ``accumulate``."""
-    one_value = values._array.size == 1 and not accumulate and all(i is None or i.dtype is bool_ for i in indices)
-    if one_value and self.dtype is not values.dtype:  # PyTorch fills masks with one value of any dtype
-        values = fresh(cast(resolved(values), self.dtype), self.dtype, values.device)
+    one_value = _fills_masks(indices, values, accumulate)
+    if one_value:
+        if any(i is not None and i.dtype is uint8 for i in indices):
+            raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
+        if self.dtype is not values.dtype:
+            values = fresh(cast(resolved(values), self.dtype), self.dtype, values.device)
     first = indices[0]
     plain = one_value and len(indices) == 1 and not values._array.ndim and not self._conj
     if plain and first is not None and first._array.shape == self._array.shape:
         self._array[first._array] = resolved(values)
         return
-    places = positions(self, indices)
-    key = key_of(places)
-    shape = self._array[key].shape
+    places = _broadcast(_opened(self, indices))
+    _refuse_empty_dims(self._array.shape, places)
+    shape = _result_strides(self, places)[0]
     source = resolved(values)
     try:
         source = np.broadcast_to(source, shape)
@@ -180,11 +202,14 @@ def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Non
             f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of "
             f"shape {list(shape)}"
         ) from None
+    places = _within_bounds(self, places)
     if values.dtype is not self.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {scalar_name(self.dtype)} for the "
             f"destination and {scalar_name(values.dtype)} for the source."
         )
+    key = key_of(places)
+    source = stored(self, source)
     if not accumulate:
         self._array[key] = source
     elif self.dtype.name == "bool":
@@ -203,7 +228,10 @@ def _index_put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool)
 
 def _index_put_in_place(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
     warn_of_expanded(self, "index_put_", "tensor[indices] = tensor", 976)
-    if values._array.size == 1 and not accumulate and all(i is None or i.dtype is bool_ for i in indices):
+    if not _fills_masks(indices, values, accumulate):
+        for operand in (values, *(i for i in indices if i is not None)):
+            refuse_shared(self, operand)
+    else:
         warn_of_expanded(self, *MASKED_FILL)  # PyTorch carries this case out as masked_fill_
     else:
         for operand in (values, *(one for one in indices if one is not None)):

@@ -11,7 +11,7 @@ import numpy as np
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import cast, laid_out, one_device, resolved
-from stridescope.engine.dtype import bool_, dtype, promote_types
+from stridescope.engine.dtype import bool_, dtype
 from stridescope.engine.layout import channels_last_strides, contiguous_strides, suggests_channels_last, wrap_dim
 from stridescope.engine.ops.views_shape import FUNCTIONS as SHAPES
 from stridescope.engine.ops.views_split import unbind
@@ -173,9 +173,7 @@ def _blocks(tensors: Sequence[Tensor]) -> Tensor:
                 f"{tensor._array.ndim} dimensions"
             )
     arrays = [np.atleast_2d(resolved(t)) for t in tensors]
-    kind = tensors[0].dtype
-    for tensor in tensors:
-        kind = promote_types(kind, tensor.dtype)
+    kind = result_type(*tensors)
     whole = np.zeros((sum(a.shape[0] for a in arrays), sum(a.shape[1] for a in arrays)), kind.np)
     row = column = 0
     for array in arrays:

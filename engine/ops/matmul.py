@@ -47,7 +47,7 @@ def _mm(self: Tensor, mat2: Tensor) -> Tensor:
     if self._array.ndim != 2:
         raise RuntimeError("self must be a matrix")
     check_factors(self, mat2)
-    if self.dtype.category == BOOL:
+    if self.dtype.category == BOOL and self._array.size and mat2._array.size:
         raise not_implemented("addmm_impl_cpu_", self.dtype)
     return _product(self, mat2)  # type: ignore[no-any-return]
 
@@ -390,9 +390,9 @@ def _written(op: Op, target: Tensor, *args: Any) -> Tensor:
     if result._array.shape != target._array.shape:
         if op.name != "addbmm":
             raise RuntimeError(_misfit(op.name, target, result._array.shape))
-        from stridescope.engine.dispatch.out import reshaped
+        from stridescope.engine.dispatch.out import layout_for, reshaped
 
-        reshaped(target, result)
+        reshaped(target, *layout_for(result))
     refuse_overlap(target, args)
     store(target, result)
     return target

@@ -18,6 +18,16 @@ from stridescope.engine.tensor import Tensor
 CLAMP_COMPLEX = (NotImplementedError, "clamp is not supported for complex types")
 
 
+def larger(a: Any, b: Any) -> Any:
+    """The larger of each pair, the second of equals: NumPy's choice between zeros but for float16."""
+    return np.maximum(b, a) if np.asarray(b).dtype == np.float16 else np.maximum(a, b)
+
+
+def smaller(a: Any, b: Any) -> Any:
+    """The smaller of each pair, the second of equals."""
+    return np.minimum(b, a) if np.asarray(b).dtype == np.float16 else np.minimum(a, b)
+
+
 def _pair(name: str, function: Callable[..., Any], doc: str, grads: dict[str, Callable[..., Any]]) -> None:
     define(
         f"{name}(Tensor self, Tensor other) -> Tensor",
@@ -33,11 +43,11 @@ def _pair(name: str, function: Callable[..., Any], doc: str, grads: dict[str, Ca
     )
 
 
-_pair("maximum", np.maximum, "The larger of each pair; NaN wins.", {
+_pair("maximum", lambda a, b: larger(b, a), "The larger of each pair; NaN wins.", {
     "self": lambda grad, self, other: _shared(grad, self == other, self < other),
     "other": lambda grad, self, other: _shared(grad, self == other, self > other),
 })  # fmt: skip
-_pair("minimum", np.minimum, "The smaller of each pair; NaN wins.", {
+_pair("minimum", lambda a, b: smaller(b, a), "The smaller of each pair; NaN wins.", {
     "self": lambda grad, self, other: _shared(grad, self == other, self > other),
     "other": lambda grad, self, other: _shared(grad, self == other, self < other),
 })  # fmt: skip
@@ -60,20 +70,19 @@ def _shared(grad: Tensor, equal: Tensor, lost: Tensor) -> Tensor:
 
 
 def _clamp(a: Any, low: Any, high: Any) -> Any:
-    if low is not None:
-        a = np.maximum(a, low)
-    if high is not None:
-        a = np.minimum(a, high)
-    return a
+    return smaller(high, larger(low, a))
 
 
 def _limited(function: Callable[..., Any], label: str) -> Pointwise:
-    return elementwise(function, label, refuse={"c": CLAMP_COMPLEX}, through=False, strides=tensor_strides)
+    return elementwise(function, label, "if", {"c": CLAMP_COMPLEX}, through=False, strides=tensor_strides)
 
 
-_both = _limited(_clamp, "clamp")
-_low = _limited(np.maximum, "clamp_min")
-_high = _limited(np.minimum, "clamp_max")
+_both = _limited(_clamp, "clamp_cpu")
+_both_numbers = _limited(_clamp, "clamp_scalar_cpu")
+_low = _limited(lambda a, low: larger(low, a), "clamp_min_cpu")
+_high = _limited(lambda a, high: smaller(high, a), "clamp_max_cpu")
+_low_number = _limited(lambda a, low: larger(low, a), "clamp_min_scalar_cpu")
+_high_number = _limited(lambda a, high: smaller(high, a), "clamp_max_scalar_cpu")
 
 
 def _clamp_run(self: Tensor, min: Any, max: Any) -> Tensor:
@@ -83,12 +92,14 @@ def _clamp_run(self: Tensor, min: Any, max: Any) -> Tensor:
         if limit is not None and not isinstance(limit, Tensor):
             check_number(limit, common((self, min, max)))
     if max is None:
-        return _low(self, min)
+        return (_low if isinstance(min, Tensor) else _low_number)(self, min)
     if min is None:
-        return _high(self, max)
-    if not isinstance(min, Tensor) and (min != min or max != max):
-        return _both(self, float("nan"), float("nan"))
-    return _both(self, min, max)
+        return (_high if isinstance(max, Tensor) else _high_number)(self, max)
+    if isinstance(min, Tensor):
+        return _both(self, min, max)
+    if min != min or max != max:
+        return _both_numbers(self, float("nan"), float("nan"))
+    return _both_numbers(self, min, max)
 
 
 def _clamp_grad(grad: Tensor, self: Tensor, min: Any, max: Any) -> Tensor:
@@ -173,14 +184,14 @@ def _one_sided(name: str, argument: str, run: Run, pairs: Run, doc: str) -> None
 _one_sided(
     "clamp_min",
     "min",
-    _low,
-    elementwise(np.maximum, "maximum_cpu", "bif", through=False),
+    _low_number,
+    elementwise(lambda a, b: larger(b, a), "maximum_cpu", "bif", through=False),
     "Cuts off what lies below min.",
 )
 _one_sided(
     "clamp_max",
     "max",
-    _high,
-    elementwise(np.minimum, "minimum_cpu", "bif", through=False),
+    _high_number,
+    elementwise(lambda a, b: smaller(b, a), "minimum_cpu", "bif", through=False),
     "Cuts off what lies above max.",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,14 +48,15 @@ def _check_vector(self: Tensor, order: float, dim: Any, kind: dtype | None) -> N
     if not self._array.size and (order < 0 or order == INF):
         over = axes(dim, self._array.ndim)
         shown = "inf" if order == INF else "-inf" if order == -INF else f"{order:g}"
-        text = (
-            f"linalg.vector_norm cannot compute the {shown} norm on an empty "
-            "{} because the operation does not have an identity"
-        )
+        text = f"linalg.vector_norm cannot compute the {shown} norm on an"
         if not dim:
-            raise RuntimeError(text.format("tensor"))
-        if any(not self.shape[d] for d in over):
-            raise RuntimeError(text.format("dimension"))
+            raise RuntimeError(f"{text} empty tensor because the operation does not have an identity")
+        for given, one in zip(dim, over, strict=True):
+            if not self.shape[one]:
+                raise RuntimeError(
+                    f"linalg.vector_norm cannot compute the {shown} norm on the dimension {given}because this "
+                    "dimension is empty and the operation does not have an identity"
+                )
 
 
 def check_norm_dtype(kind: dtype, own: dtype, name: str) -> None:
@@ -216,22 +217,32 @@ define(
 # ---- logsumexp ---------------------------------------------------------------------------------------------------
 
 
-def log_sum_exp(array: Array, over: tuple[int, ...], keepdim: bool) -> Array:
-    """The logarithm of the sum of exponentials, the largest element taken out first."""
+def log_sum_exp(
+    array: Array, over: tuple[int, ...], keepdim: bool, step: Callable[[Array], Array] = lambda a: a
+) -> Array:
+    """The logarithm of the sum of exponentials, the largest element taken out first; ``step`` rounds what is between."""
+    if array.dtype.itemsize == 2:
+        array = array.astype(np.float32)
     if not array.size:
         return np.log(added(np.exp(array), over, keepdim))
     top = np.max(array.real, axis=over, keepdims=True) if array.ndim else array.real
     top = np.where(np.isfinite(top), top, top.dtype.type(0))
-    total = np.log(added(np.exp(array - top), over, True)) + top
+    total = step(np.log(step(added(step(np.exp(step(array - top))), over, True)))) + top
     return total if keepdim else total.reshape(tuple(n for d, n in enumerate(array.shape) if d not in over))
 
 
 def _logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     kind = default_float() if self.dtype.category <= INTEGER else self.dtype
-    array = widened(cast(resolved(self), kind), kind)
+    array = cast(resolved(self), kind)
     if not dim and not keepdim and array.ndim:
         raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * array.ndim}")
-    return wrapped(log_sum_exp(array, axes(dim, array.ndim), keepdim), kind, self)
+    total = log_sum_exp(array, axes(dim, array.ndim), keepdim, lambda a: _rounded(a, array.dtype))
+    return wrapped(total, kind, self)
+
+
+def _rounded(array: Array, kind: Any) -> Array:
+    """A step of a half-precision computation, as far as its dtype holds it."""
+    return array if array.dtype == kind else array.astype(kind).astype(array.dtype)
 
 
 def _logsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.dispatch.elementwise import elementwise
+from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import pointwise
+from stridescope.engine.dtype import BOOL, FLOAT
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.choice import where
 from stridescope.engine.tensor import Tensor
@@ -197,14 +198,26 @@ define(
 )
 
 
-def _ldexp(a: Any, b: Any) -> Any:
-    return np.multiply(a, np.exp2(b) if np.asarray(b).dtype.kind != "c" else np.power(2, b))
+def _ldexp_run(self: Tensor, other: Tensor) -> Tensor:
+    if other.dtype.category == BOOL and self.dtype.category == FLOAT:
+        raise not_implemented("ldexp_cpu_exp", other.dtype)
+    return _ldexp_kernel(self, other)
 
+
+def _ldexp(a: Any, b: Any) -> Any:
+    kind = np.asarray(b).dtype
+    if kind.itemsize == 2 and kind.kind not in "iu":  # PyTorch rounds the power before it multiplies
+        power = np.exp2(b.astype(np.float32)).astype(kind)
+        return np.multiply(a.astype(np.float32), power.astype(np.float32)).astype(kind)
+    return np.multiply(a, np.exp2(b) if kind.kind != "c" else np.power(2, b))
+
+
+_ldexp_kernel = elementwise(_ldexp, "ldexp", to_float=True, through=False)
 
 define(
     "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self times 2 to the power of other.",
-    run=elementwise(_ldexp, "ldexp", to_float=True),
+    run=_ldexp_run,
     node="LdexpBackward0",
     grads={
         "self": lambda grad, other: grad * conj(_two_to(other)),

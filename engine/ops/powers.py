@@ -10,7 +10,7 @@ from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import row_major, tensor_strides
-from stridescope.engine.dtype import INTEGER, complex128, float64
+from stridescope.engine.dtype import INTEGER, bool_, complex128, float64
 from stridescope.engine.ops.arithmetic import conj, real_if
 from stridescope.engine.tensor import Tensor
 
@@ -38,8 +38,12 @@ _of_number = elementwise(_pow, "pow", "ifc", strides=row_major)
 
 
 def _scalar_run(self: Tensor, exponent: Any) -> Tensor:
-    if exponent.__class__ is int and exponent < 0 and self.dtype.category == INTEGER:
+    if exponent.__class__ is int and exponent < 0 and self.dtype.category <= INTEGER:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if self.dtype is bool_ and (exponent == 0 or exponent == 1):
+        kind = result_type(self, exponent)
+        result: Tensor = self.new_ones(self.shape, dtype=kind) if exponent == 0 else self.to(kind, copy=True)
+        return result
     return _by_number(self, exponent)
 
 

@@ -19,9 +19,9 @@ def _contracted(a: Tensor, b: Tensor, dims_a: Sequence[int], dims_b: Sequence[in
     for x, y in zip(dims_a, dims_b, strict=True):
         n, m = a.shape[x], b.shape[y]
         if m == 1:
-            a = a.sum(x, True)
+            a = a.sum(x, True, dtype=a.dtype)
         elif n == 1:
-            b = b.sum(y, True)
+            b = b.sum(y, True, dtype=b.dtype)
         elif n != m:
             raise RuntimeError(
                 f"contracted dimensions need to match, but first has size {n} in dim {x} and second has size {m} in "

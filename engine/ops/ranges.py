@@ -25,6 +25,7 @@ from stridescope.engine.dtype import (
 )
 from stridescope.engine.kernels.fused import fused
 from stridescope.engine.ops.creation import OPTIONS, made
+from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.warn import warn
@@ -56,7 +57,7 @@ def _arange(start: Any, end: Any, step: Any, kind: dtype | None, on: device | No
         kind = int64 if whole else default_float()
     if kind.category == BOOL or kind.is_complex:
         raise not_implemented("arange_cpu", kind)
-    if kind.category == INTEGER and step and not int(step):
+    if kind is int64 and step and not int(step):
         raise ValueError("step must be nonzero")
     _check_range(start, end, step)
     count = -((int(start) - int(end)) // int(step)) if kind is int64 else math.ceil((end - start) / step)
@@ -135,13 +136,13 @@ def _spaced(name: str, start: Any, end: Any, steps: int, kind: dtype) -> Array:
     """Evenly spaced numbers: the first half counted from the start, the second from the end."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    if kind.category == BOOL:
-        raise NotImplementedError(f"\"{name}_cpu\" not implemented for 'Bool'")
     if steps < 2:
-        return np.full(steps, start).astype(kind.np)
+        return np.full(steps, number_of(start, kind))
+    if kind.category == BOOL:
+        raise not_implemented(f"{name}_cpu", kind)
     if kind.category == INTEGER:
         wide: Any = np.float32 if name == "linspace" else np.float64
-        first, last = int(start), int(end)
+        first, last = int(number_of(start, kind)), int(number_of(end, kind))
     else:
         wide = np.float32 if kind.itemsize == 2 else kind.np.type
         first, last = wide(start), wide(end)

@@ -9,7 +9,8 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import Strides, cast, like_strides, output_strides
+from stridescope.engine.dispatch.overlap import refuse_internal_overlap
+from stridescope.engine.dispatch.run import Strides, cast, laid_out, like_strides, output_strides
 from stridescope.engine.dtype import bool_
 from stridescope.engine.tensor import Tensor, bump_version, fresh
 
@@ -127,7 +128,7 @@ def _abs_run(self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
         return _abs_kernel(self)
     result, kind = _complex_abs_kernel(self), self.dtype.to_real()
-    return fresh(cast(result._array, kind), kind, self.device)
+    return fresh(laid_out(cast(result._array, kind), result.strides), kind, self.device)
 
 
 _abs_kernel = elementwise(_absolute, "abs_cpu", "ifc", through=False)
@@ -145,6 +146,7 @@ absolute = define(
 def _abs_inplace(self: Tensor) -> Tensor:
     if self.dtype.is_complex:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
+    refuse_internal_overlap(self)
     self._array[...] = _abs_kernel(self)._array
     return self
 
@@ -227,6 +229,13 @@ def _like_whole(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ..
     return (like_strides if sources[0].dtype.kind in "iub" else output_strides)(shape, sources)
 
 
+def _like_real(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
+    """Real numbers have one answer, too."""
+    if sources[0].dtype.kind == "c":
+        return output_strides(shape, (sources[0].imag, 0))
+    return like_strides(shape, sources)
+
+
 _check("isnan", _only_float(np.isnan), "Whether the element is not a number.")
 _check("isinf", _only_float(np.isinf), "Whether the element is infinite.", strides=_like_whole)
 _finite = elementwise(_only_float(np.isfinite, True), "isfinite", gives=bool_, through=False, strides=_like_whole)
@@ -246,7 +255,7 @@ define(
     samples=[((3, 4),)],
 )
 _check("isreal", lambda a: a.imag == 0 if a.dtype.kind == "c" else np.ones(a.shape, bool), "Whether the imaginary "
-       "part is zero.")  # fmt: skip
+       "part is zero.", strides=_like_real)  # fmt: skip
 _check("isposinf", _only_float(lambda a: a == np.inf), "Whether the element is plus infinity.",
        {"c": (RuntimeError, "isposinf does not support complex inputs.")})  # fmt: skip
 _check("isneginf", _only_float(lambda a: a == -np.inf), "Whether the element is minus infinity.",

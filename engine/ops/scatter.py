@@ -148,6 +148,17 @@ def _scatter_reduce_old(self: Tensor, dim: int, index: Tensor, src: Any, reduce:
     return _scattered("scatter", self, dim, index, src, _add if reduce == "add" else _multiply)
 
 
+def _define_reducing(overload: str, kind: str) -> None:
+    define(
+        f"scatter.{overload}(Tensor self, int dim, Tensor index, {kind}, *, str reduce) -> Tensor",
+        doc="Adds or multiplies into the elements that index names along a dim.",
+        run=_scatter_reduce_old,
+        node="NotImplemented",
+        grads={"self": lambda grad: _no_derivative()},
+        inplace=True,
+    )
+
+
 scatter = define(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     doc="Writes src's elements where index says along a dim.",
@@ -159,6 +170,7 @@ scatter = define(
     },
     inplace=True,
 )
+_define_reducing("reduce", "Tensor src")
 scatter_value = define(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     doc="Writes one value where index says along a dim.",
@@ -167,15 +179,7 @@ scatter_value = define(
     grads={"self": lambda grad, dim, index: grad.scatter(dim, index, 0)},
     inplace=True,
 )
-for _overload, _kind in (("reduce", "Tensor src"), ("value_reduce", "Scalar value")):
-    define(
-        f"scatter.{_overload}(Tensor self, int dim, Tensor index, {_kind}, *, str reduce) -> Tensor",
-        doc="Adds or multiplies into the elements that index names along a dim.",
-        run=_scatter_reduce_old,
-        node="NotImplemented",
-        grads={"self": lambda grad: _no_derivative()},
-        inplace=True,
-    )
+_define_reducing("value_reduce", "Scalar value")
 
 
 def _no_derivative() -> Any:
@@ -240,7 +244,7 @@ def check_reduce(reduce: str) -> None:
 
 def _scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     check_reduce(reduce)
-    if self.dtype.is_complex and reduce in ("amax", "amin"):
+    if self.dtype.is_complex and reduce in ("amax", "amin") and index._array.size:
         raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
     return _scattered(
         "scatter", self, dim, index, src,
@@ -308,7 +312,7 @@ def _take_along_dim(self: Tensor, indices: Tensor, dim: int | None = None) -> Te
             "torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
             f"{a} dimensions for input, and {b} dimensions for indices"
         )
-    dim = wrap_dim(dim, a)
+    dim = wrap_dim(wrap_dim(dim, a), a, scalar=False)
     from stridescope.engine.layout import broadcast_shapes
 
     sizes = [n for d, n in enumerate(self.shape) if d != dim]

@@ -48,6 +48,8 @@ def _unique(self: Tensor, sorted: bool, return_inverse: bool, return_counts: boo
 
 def _unique_dim(self: Tensor, dim: int, sorted: bool, return_inverse: bool, return_counts: bool) -> Parts:
     array = resolved(self)
+    if self.dtype.is_complex:
+        raise not_implemented("unique_dim", self.dtype)
     dim = wrap_dim(dim, array.ndim, scalar=False)
     _check_slices(array, dim)
     rows = comparable(_slices(array, dim))
@@ -210,6 +212,8 @@ def _searchsorted(
     which = _side(right, side)
     _check_search(sequence, values, sorter)
     kind = result_type(sequence, values)
+    if kind.is_complex and not values._array.size:
+        return fresh(np.zeros(values.shape, np.int32 if out_int32 else np.int64), int32 if out_int32 else int64)
     if kind.is_complex:
         raise not_implemented("searchsorted_out_cpu", kind)
     edges = resolved(sequence)

@@ -9,12 +9,13 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import laid_out, resolved
+from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, dtype
-from stridescope.engine.layout import dense_strides_like, wrap_dim
+from stridescope.engine.layout import wrap_dim
+from stridescope.engine.ops.minmax import larger
 from stridescope.engine.ops.reduce import widened
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.tensor import Tensor, dense, fresh
 
 # NumPy's stubs do not let these be called with positional dims; the methods of arrays take two more Python calls.
 _largest: Any = np.maximum.reduce
@@ -53,8 +54,7 @@ def _kernel(name: str, compute: Callable[[Array, int], Array]) -> Callable[..., 
         if not array.size:
             return fresh(array.copy(), self.dtype, self.device)
         result = compute(widened(array, self.dtype), dim).astype(array.dtype, copy=False)
-        strides = dense_strides_like(array.shape, self.strides)
-        return fresh(laid_out(result, strides), self.dtype, self.device)
+        return fresh(dense(result), self.dtype, self.device)
 
     return run
 
@@ -102,7 +102,7 @@ _family("log_softmax", log_softmax_of, _log_softmax_back, "The logarithm of soft
 
 
 def _relu(a: Any) -> Any:
-    return np.maximum(a, a.dtype.type(0))
+    return larger(a.dtype.type(0), a)  # the second of equals: -0.0 stays
 
 
 define(

@@ -113,7 +113,7 @@ def _topk(self: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> tuple[
             else "topk does not support bool dtypes on CPU"
         )
     if not array.ndim:
-        return _single(self) if k else (self.new_empty((0,)), self.new_empty((0,), dtype=int64))
+        return _single(self)
     where = np.take(ordered(array, dim, largest), np.arange(k), dim)
     if k:
         where = _with_ties(array, where, dim, lambda row: selection.top(row, k, largest, sorted))
@@ -189,12 +189,11 @@ def _check_median(self: Tensor, label: str) -> None:
 
 def _median_all(skip_nan: bool) -> Callable[[Tensor], Tensor]:
     def run(self: Tensor) -> Tensor:
-        _check_median(self, "median_cpu")
         flat = resolved(self).reshape(-1)
-        if not flat.size:
-            if self.dtype.is_floating_point:
-                return wrapped(np.array(np.nan), self.dtype, self)
-            return wrapped(np.array(np.iinfo(self.dtype.np).min), self.dtype, self)
+        if not flat.size:  # NaN, and what a cast makes of it
+            with np.errstate(invalid="ignore"):
+                return wrapped(np.array(np.nan).astype(self.dtype.np), self.dtype, self)
+        _check_median(self, "median_cpu")
         return wrapped(flat[_middle(flat, 0, skip_nan)].reshape(()), self.dtype, self)
 
     return run

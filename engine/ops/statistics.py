@@ -14,6 +14,7 @@ from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, bool_, default_float, float32, float64, int64, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import op_call
+from stridescope.engine.ops.number_range import check_number
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
@@ -120,7 +121,7 @@ def _bincount(self: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     array = self._array
-    if self.dtype.category != INTEGER and not (array.ndim == 1 and not array.size):
+    if self.dtype.category != INTEGER:
         raise not_implemented("bincount_cpu", self.dtype)
     if array.ndim != 1 or (array.size and array.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
@@ -165,6 +166,9 @@ def _bounds(values: Array, low: Any, high: Any, name: str, margin: float) -> tup
 def _histc(self: Tensor, bins: int, min: Any, max: Any) -> Tensor:
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if self.dtype.category == INTEGER:
+        check_number(float(min), self.dtype)
+        check_number(float(max), self.dtype)
     if self.dtype.is_complex and not min and not max:
         raise not_implemented("aminmax_cpu", self.dtype)
     if self.dtype.category != FLOAT:

@@ -12,6 +12,7 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dtype import type_name
 from stridescope.engine.layout import (
     Layout,
+    contiguous_strides,
     expand,
     infer_size,
     is_contiguous,
@@ -137,8 +138,11 @@ permute = define(
 
 
 def _plainly_laid(array: Any) -> bool:
-    """Row-major, and without a stride of its own on a last dim of size 1, which the view's strides would follow."""
-    return array.flags.c_contiguous and (not array.ndim or array.strides[-1] == array.itemsize)
+    """Row-major, and without strides of their own on dims of size 1, which the view's strides would follow."""
+    if 1 not in array.shape:
+        return array.flags.c_contiguous  # type: ignore[no-any-return]
+    item = array.itemsize
+    return array.strides == tuple(s * item for s in contiguous_strides(array.shape))  # type: ignore[no-any-return]
 
 
 view = define(

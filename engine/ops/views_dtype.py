@@ -21,8 +21,6 @@ def _view_dtype(self: Tensor, dtype: dtype) -> Any:
     names = f"{scalar_name(self.dtype)} as {scalar_name(dtype)} (different element sizes)"
     if not layout.sizes:
         raise RuntimeError(f"self.dim() cannot be 0 to view {names}")
-    if layout.strides[-1] != 1 and not (layout.sizes[-1] == 1 and new > old) and old < new:
-        raise RuntimeError(f"self.stride(-1) must be 1 to view {names}, but got {layout.strides[-1]}")
     if old > new:
         if layout.strides[-1] != 1:
             raise RuntimeError(f"self.stride(-1) must be 1 to view {names}, but got {layout.strides[-1]}")
@@ -38,6 +36,8 @@ def _wider(layout: Layout, ratio: int, names: str) -> Layout:
         if value % ratio:
             place = "(-1)" if what == "size" else "()"
             raise RuntimeError(f"self.{what}{place} must be divisible by {ratio} to view {names}, but got {value}")
+    if layout.strides[-1] != 1 and layout.sizes[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 to view {names}, but got {layout.strides[-1]}")
     for dim, stride in enumerate(layout.strides[:-1]):
         if stride % ratio:
             raise RuntimeError(f"self.stride({dim}) must be divisible by {ratio} to view {names}, but got {stride}")

@@ -1,9 +1,10 @@
 """Run random programs, and compare what they observed.
 
-    python run_programs.py MODULE FIRST COUNT [--steps N] [--kinds a,b,…] [--show]
+    python run_programs.py MODULE FIRST COUNT [--family autograd|ops] [--steps N] [--kinds a,b,…] [--show]
 
 runs the programs with seeds FIRST, FIRST + 1, … and prints one JSON list of observations a line; ``--show`` prints the
-steps for people. ``compare(ours, theirs)`` finds the first difference of two such lists.
+steps for people. ``compare(ours, theirs)`` finds the first difference of two such lists. The autograd family holds
+views, writes and backward passes over float64, the ops family ops of every dtype.
 """
 
 from __future__ import annotations
@@ -18,39 +19,48 @@ from typing import Any
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+import op_steps  # noqa: E402, F401  # importing them registers the steps
+import op_steps_reduce  # noqa: E402, F401
+import op_steps_shapes  # noqa: E402, F401
+from op_programs import OpProgram  # noqa: E402
 from programs import STEPS, Program  # noqa: E402
 
 OWN_FAULT = "PyTorch failed an assertion of its own"
 
 
-def observe(torch: Any, seed: int, steps: int, kinds: list[str]) -> list[Any]:
+# Two right kernels may round a half-precision number to neighbours.
+TOLERANCES = {"float16": 1e-3, "bfloat16": 8e-3}
+
+
+def observe(torch: Any, seed: int, steps: int, kinds: list[str], family: str = "autograd") -> list[Any]:
     """Run one program and give everything it observed."""
-    program = Program(torch, seed, kinds)
+    program = OpProgram(torch, seed) if family == "ops" else Program(torch, seed, kinds)
     program.run(steps)
     return program.seen
 
 
-def compare(ours: Any, theirs: Any, path: str = "") -> str | None:
+def compare(ours: Any, theirs: Any, path: str = "", rel: float = 1e-6) -> str | None:
     """The first difference of two observations, in words; None when they agree.
 
     Where PyTorch found itself in a state that it says cannot be, the rest of the program is not compared.
     """
     if isinstance(ours, float) and isinstance(theirs, (int, float)):
-        return None if math.isclose(ours, theirs, rel_tol=1e-6, abs_tol=1e-7) else f"{path}: {ours} but torch {theirs}"
+        return None if math.isclose(ours, theirs, rel_tol=rel, abs_tol=1e-7) else f"{path}: {ours} but torch {theirs}"
     if type(ours) is not type(theirs):
         return f"{path}: {ours} but torch {theirs}"
     if isinstance(ours, dict):
         for key in [*theirs, *(k for k in ours if k not in theirs)]:
             if key not in ours or key not in theirs:
                 return f"{path}.{key}: only one of them"
-            if found := compare(ours[key], theirs[key], f"{path}.{key}"):
+            if found := compare(ours[key], theirs[key], f"{path}.{key}", rel):
                 return found
         return None
     if isinstance(ours, list):
         if len(theirs) == 4 and "INTERNAL ASSERT FAILED" in str(theirs[3]):
             return OWN_FAULT
+        rel = TOLERANCES.get(ours[0], rel) if ours and isinstance(ours[0], str) else rel
         for position, (a, b) in enumerate(zip(ours, theirs, strict=False)):
-            if found := compare(a, b, f"{path}[{position}]"):
+            if found := compare(a, b, f"{path}[{position}]", rel):
                 return None if found is OWN_FAULT and not path else found
         return None if len(ours) == len(theirs) else f"{path}: {len(ours)} entries but torch {len(theirs)}"
     return None if ours == theirs else f"{path}: {ours} but torch {theirs}"
@@ -61,13 +71,14 @@ def main() -> None:
     parser.add_argument("module")
     parser.add_argument("first", type=int)
     parser.add_argument("count", type=int)
+    parser.add_argument("--family", choices=("autograd", "ops"), default="autograd")
     parser.add_argument("--steps", type=int, default=25)
     parser.add_argument("--kinds", default=",".join(STEPS))
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
     torch = importlib.import_module(options.module)
     for seed in range(options.first, options.first + options.count):
-        seen = observe(torch, seed, options.steps, options.kinds.split(","))
+        seen = observe(torch, seed, options.steps, options.kinds.split(","), options.family)
         if options.show:
             for entry in seen:
                 print(json.dumps(entry))

@@ -23,16 +23,16 @@ FIRST = int(os.environ.get("STRIDESCOPE_PROGRAM_SEED") or 0) or int(time.strftim
 BATCHES = int(os.environ.get("STRIDESCOPE_PROGRAM_BATCHES", "6"))
 
 
-def observed(python: str, module: str, first: int, count: int) -> list[Any]:
+def observed(python: str, module: str, first: int, count: int, family: str) -> list[Any]:
     """What each program observed; None for one that killed the process, which only PyTorch's own crashes may do."""
     if count <= 0:
         return []
-    command = [python, "-W", "ignore", str(PROGRAMS), module, str(first), str(count)]
+    command = [python, "-W", "ignore", str(PROGRAMS), module, str(first), str(count), "--family", family]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     seen = [json.loads(line) for line in done.stdout.splitlines()]
     if done.returncode < 0 and module == "torch":
         later = first + len(seen) + 1
-        return [*seen, None, *observed(python, module, later, first + count - later)]
+        return [*seen, None, *observed(python, module, later, first + count - later, family)]
     assert done.returncode == 0, done.stderr
     return seen
 
@@ -46,11 +46,12 @@ def compare() -> Any:
     return module.compare
 
 
+@pytest.mark.parametrize("family", ["autograd", "ops"])
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_random_programs_agree(batch: int, torch_python: str, compare: Any) -> None:
+def test_random_programs_agree(batch: int, family: str, torch_python: str, compare: Any) -> None:
     first = FIRST + batch * BATCH
-    ours = observed(sys.executable, "stridescope.engine.torch", first, BATCH)
-    theirs = observed(torch_python, "torch", first, BATCH)
+    ours = observed(sys.executable, "stridescope.engine.torch", first, BATCH, family)
+    theirs = observed(torch_python, "torch", first, BATCH, family)
     pairs = enumerate(zip(ours, theirs, strict=True))
     found = {first + i: compare(a, b) for i, (a, b) in pairs if b is not None}
     said = {seed: text for seed, text in found.items() if text}
