@@ -100,7 +100,7 @@ def _elu(a: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 def _elu_grad(grad: Tensor, self: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
     low = grad * (input_scale * alpha * scale) * (self * input_scale).exp()
-    return where(self > 0, grad * scale, low)
+    return where(self <= 0, low, grad * scale)  # NaN counts as positive
 
 
 _activation(
@@ -110,7 +110,7 @@ _activation(
     _elu_grad,
     ((3, 4), 1.5),
     by_result=lambda grad, result, alpha, scale, input_scale: where(
-        result > 0, grad * scale, grad * input_scale * (result + alpha * scale)
+        result <= 0, grad * input_scale * (result + alpha * scale), grad * scale
     ),
 )
 
