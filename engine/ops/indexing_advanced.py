@@ -233,9 +233,6 @@ def _index_put_in_place(self: Tensor, indices: Indices, values: Tensor, accumula
             refuse_shared(self, operand)
     else:
         warn_of_expanded(self, *MASKED_FILL)  # PyTorch carries this case out as masked_fill_
-    else:
-        for operand in (values, *(one for one in indices if one is not None)):
-            refuse_shared(self, operand)
     put(self, indices, values, accumulate)
     return self
 

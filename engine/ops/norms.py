@@ -220,7 +220,7 @@ define(
 def log_sum_exp(
     array: Array, over: tuple[int, ...], keepdim: bool, step: Callable[[Array], Array] = lambda a: a
 ) -> Array:
-    """The logarithm of the sum of exponentials, the largest element taken out first; ``step`` rounds what is between."""
+    """The logarithm of the sum of exponentials, the largest element taken out first; ``step`` rounds on the way."""
     if array.dtype.itemsize == 2:
         array = array.astype(np.float32)
     if not array.size:
