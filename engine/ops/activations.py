@@ -41,6 +41,7 @@ def _activation(
     by_result: Callable[..., Any] | None = None,
     refuse: Mapping[str, tuple[type[Exception], str]] | None = None,
     strides: Strides | None = None,
+    method: bool = False,
 ) -> None:
     """Declare an activation; where its in-place form has another gradient, ``by_result`` is that."""
     name = schema.split("(")[0]
@@ -51,7 +52,7 @@ def _activation(
         grads=grad if isinstance(grad, Mapping) else {"self": grad},
         node=node,
         samples=samples or (((3, 4),),),
-        method=False,
+        method=method,
         namespace=namespace,
         inplace=inplace and by_result is None,
     )
@@ -270,6 +271,7 @@ _activation(
     lambda grad, self, lambd: grad.masked_fill((self >= -lambd).logical_and(self <= lambd), 0),
     namespace="torch",
     inplace=False,
+    method=True,
 )
 _log_sigmoid_kernel = elementwise(
     lambda a: np.minimum(a, 0) - np.log1p(np.exp(-np.abs(a))), "log_sigmoid_cpu", FLOATS, strides=row_major

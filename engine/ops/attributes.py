@@ -27,6 +27,7 @@ from stridescope.engine.ops import (
     resizing,
     selecting,
     storage_objects,
+    strided_only,
     subclasses,
     to_python,
 )
@@ -288,6 +289,7 @@ METHODS: dict[str, Any] = {
     **old_types.METHODS,
     **resizing.METHODS,
     **selecting.METHODS,
+    **strided_only.METHODS,
     **storage_objects.METHODS,
     **subclasses.METHODS,
     **to_python.METHODS,

@@ -10,7 +10,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, default_float, dtype, scalar_name
+from stridescope.engine.dtype import FLOAT, INTEGER, default_float, dtype, int64, scalar_name
 from stridescope.engine.layout import wrap_dim, wrap_dims
 from stridescope.engine.ops.linalg_common import LinAlgError, check_float, check_matrix, check_square, eye_like, linalg
 from stridescope.engine.ops.linalg_eigen import singular_values
@@ -268,6 +268,31 @@ linalg(
     doc="Rows of the powers of each element.",
     composite=_vander,
 )
+
+
+define(
+    "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor",
+    doc="Rows of the powers of each element of a vector, the highest first unless ``increasing``.",
+    composite=lambda x, N, increasing: _vander_of_vector(x, N, increasing),
+    samples=[((4,),), ((4,), 3, True)],
+    method=False,
+)
+
+
+def _vander_of_vector(x: Tensor, N: int | None, increasing: bool) -> Tensor:
+    if x._array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    count = x.shape[0] if N is None else N
+    if count < 0:
+        raise RuntimeError("N must be non-negative.")
+    powers = x.new_empty((x.shape[0], count), dtype=int64 if x.dtype.category <= INTEGER else x.dtype)
+    if count:
+        powers[:, 0] = 1
+    if count > 1:
+        powers[:, 1:] = x.unsqueeze(1)
+        powers[:, 1:] = powers[:, 1:].cumprod(1)
+    ordered: Tensor = powers if increasing else powers.flip(1)
+    return ordered
 
 
 def _tensorinv(self: Tensor, ind: int = 2) -> Tensor:

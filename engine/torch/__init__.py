@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import math
 from typing import Any
 
@@ -53,7 +52,7 @@ from stridescope.engine.ops.printing import (
 from stridescope.engine.ops.storage_objects import LEGACY, TypedStorage, UntypedStorage
 from stridescope.engine.ops.to_python import from_numpy
 from stridescope.engine.tensor import Size, Tensor
-from stridescope.engine.torch import _not_yet, _queries, _settings, autograd, serialization, storage, version
+from stridescope.engine.torch import _absent, _not_yet, _queries, _settings, autograd, serialization, storage, version
 from stridescope.engine.torch.amp import autocast
 from stridescope.engine.torch.amp import state as _autocast_state
 from stridescope.engine.torch.autograd import top_level
@@ -86,23 +85,32 @@ globals().update(BY_NAME)
 bool = BY_NAME["bool"]
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 legacy_contiguous_format = contiguous_format
+has_lapack = has_mkl = has_openmp = has_spectral = True  # as in PyTorch's CPU build
+globals().update({name: getattr(Tensor, name) for name in ("detach_", "as_strided_")})
 for _kind in (dtype, device):
     _kind.__module__ = "torch"
 
 
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
-    "_C", "accelerator", "amp", "backends", "compiler", "cuda", "distributed", "distributions", "fft", "func",
-    "functional", "jit", "linalg", "masked", "nn", "onnx", "optim", "profiler", "random", "return_types",
-    "serialization", "signal", "special", "testing", "utils",
+    "_C", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributions", "fft", "func",
+    "functional", "linalg", "multiprocessing", "nn", "optim", "random", "return_types", "serialization", "signal", "special",
+    "testing", "utils",
 )  # fmt: skip
+# Names whose module is loaded when a script first asks for them.
+LATER = {
+    "load": "serialization", "save": "serialization", "compile": "compiler", "vmap": "func", "GradScaler": "amp",
+    "svd_lowrank": "_lowrank", "pca_lowrank": "_lowrank",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("load", "save"):  # a checkpoint needs nn.Parameter, which not every script has loaded
-        return getattr(importlib.import_module(f"{__name__}.serialization"), name)
-    if name in SUBMODULES and importlib.util.find_spec(f"{__name__}.{name}") is not None:
+    if name in LATER:
+        return getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
+    if name in SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _absent.MODULES:
+        return _absent.absent_module(name)
     if name in _not_yet.FUNCTIONS:
         return _not_yet.refusing("torch", name)
     raise AttributeError(f"module 'torch' has no attribute '{name}'")

@@ -31,9 +31,12 @@ class GivenModules(MetaPathFinder):
             return _with_afterthought(fullname, path, then)
         if (ours := INSTEAD.get(fullname)) is not None:
             return ModuleSpec(fullname, SameModule(ours))
-        if fullname.partition(".")[0] not in GIVEN or not _exists(ROOM + fullname):
+        root, _, inner = fullname.partition(".")
+        if root not in GIVEN:
             return None
-        return ModuleSpec(fullname, SameModule(ROOM + fullname), is_package=True)
+        if _exists(ROOM + fullname):
+            return ModuleSpec(fullname, SameModule(ROOM + fullname), is_package=True)
+        return _stand_in(fullname, inner) if root == "torch" and inner else None
 
 
 class SameModule(Loader):
@@ -53,6 +56,20 @@ class SameModule(Loader):
     def exec_module(self, module: types.ModuleType) -> None:
         """Give the module its own spec back; it was executed when it was imported."""
         module.__spec__ = self._spec
+
+
+class StandIn(Loader):
+    """Loads what says that a module of PyTorch's is not here."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        """Return the stand-in."""
+        return self._module
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Nothing is left to do."""
 
 
 class Afterthought(Loader):
@@ -78,6 +95,12 @@ def install() -> None:
     for name, then in AFTERTHOUGHTS.items():
         if (module := sys.modules.get(name)) is not None:
             then(module)
+
+
+def _stand_in(fullname: str, inner: str) -> ModuleSpec | None:
+    from stridescope.engine.torch._absent import absent_module, is_absent  # a script without torch does without it
+
+    return ModuleSpec(fullname, StandIn(absent_module(inner)), is_package=True) if is_absent(inner) else None
 
 
 def _exists(name: str) -> bool:

@@ -1,0 +1,75 @@
+"""PyTorch's modules that are not here: they can be imported, and answer the questions by which scripts avoid them.
+
+Anything else of them raises NotImplementedError by its name.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections.abc import Callable
+from typing import Any
+
+from stridescope.engine.torch._not_yet import attribute_of
+
+
+def _no() -> bool:
+    return False
+
+
+def _none() -> int:
+    return 0
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _marking(*marks: Any, **options: Any) -> Any:
+    """A decorator with or without arguments that leaves the function as it is."""
+    return marks[0] if len(marks) == 1 and callable(marks[0]) and not options else _itself
+
+
+def _annotated(the_type: Any, the_value: Any) -> Any:
+    return the_value
+
+
+_NO_DEVICE: dict[str, Callable[[], Any]] = {"is_available": _no, "device_count": _none, "is_initialized": _no}
+# What a module that is not here answers nevertheless.
+MODULES: dict[str, dict[str, Any]] = {
+    "distributed": {
+        "is_available": _no, "is_initialized": _no, "is_nccl_available": _no, "is_gloo_available": _no,
+        "is_mpi_available": _no, "is_torchelastic_launched": _no,
+    },
+    "jit": {
+        "is_scripting": _no, "is_tracing": _no, "ignore": _marking, "unused": _itself, "export": _itself,
+        "annotate": _annotated, "Final": typing.Final,
+    },
+    "mps": _NO_DEVICE,
+    "mtia": _NO_DEVICE,
+    "xpu": _NO_DEVICE,
+    **{
+        name: {}
+        for name in (
+            "ao", "classes", "export", "futures", "fx", "hub", "library", "masked", "monitor", "nested", "onnx", "ops",
+            "overrides", "package", "profiler", "quantization", "sparse",
+        )
+    },
+}  # fmt: skip
+
+
+@functools.cache
+def absent_module(name: str) -> types.ModuleType:
+    """The stand-in for ``torch.NAME``, or for a module inside one, such as ``fx.proxy``."""
+    full = f"torch.{name}"
+    module = types.ModuleType(full, f"``{full}`` is not in Stridescope yet.")
+    vars(module).update(MODULES.get(name, {}))
+    vars(module)["__getattr__"] = attribute_of(full)
+    vars(module)["__path__"] = []
+    return module
+
+
+def is_absent(name: str) -> bool:
+    """Whether ``name`` (without ``torch.``) is one of these modules or lies in one."""
+    return name.partition(".")[0] in MODULES

@@ -1,0 +1,13 @@
+"""``torch.backends.mps``: Apple's GPUs are not here."""
+
+from __future__ import annotations
+
+
+def is_available() -> bool:
+    """Always False: no Apple GPU."""
+    return False
+
+
+def is_built() -> bool:
+    """Always False: no support for one."""
+    return False

@@ -1,7 +1,0 @@
-"""``torch.profiler`` is not in Stridescope yet: any name of it says so."""
-
-from __future__ import annotations
-
-from stridescope.engine.torch._not_yet import attribute_of
-
-__getattr__ = attribute_of("torch.profiler")
