@@ -10,10 +10,10 @@ from typing import Any, NoReturn
 FUNCTIONS = (
     "Event", "Stream", "batch_norm_backward_elemt", "batch_norm_backward_reduce", "batch_norm_elemt",
     "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts", "batch_norm_stats", "batch_norm_update_stats",
-    "binomial", "choose_qparams_optimized", "cond", "conv_tbc", "dequantize", "dsmm", "eig", "empty_quantized",
+    "choose_qparams_optimized", "cond", "conv_tbc", "dequantize", "dsmm", "eig", "empty_quantized",
     "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine", "fork", "frobenius_norm", "from_dlpack",
     "from_file", "fused_moving_avg_obs_fake_quant", "hsmm", "hspmm", "int_repr", "lobpcg", "lstsq", "matrix_rank",
-    "native_channel_shuffle", "native_dropout", "native_norm", "norm_except_dim", "nuclear_norm",
+    "native_channel_shuffle", "native_norm", "norm_except_dim", "nuclear_norm",
     "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale", "q_zero_point",
     "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic", "quantized_batch_norm",
     "quantized_gru", "quantized_gru_cell", "quantized_lstm", "quantized_lstm_cell", "quantized_max_pool1d",
