@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable
 from typing import Any
 
-from stridescope.engine.torch._not_yet import attribute_of
+from stridescope.engine.torch._not_yet import NAMES, attribute_of
 
 
 def _no() -> bool:
@@ -71,5 +71,8 @@ def absent_module(name: str) -> types.ModuleType:
 
 
 def is_absent(name: str) -> bool:
-    """Whether ``name`` (without ``torch.``) is one of these modules or lies in one."""
-    return name.partition(".")[0] in MODULES
+    """Whether ``name`` (without ``torch.``) is one of these modules, lies in one, or is a listed part of ours."""
+    if name.partition(".")[0] in MODULES:
+        return True
+    parent, _, leaf = name.rpartition(".")
+    return leaf in NAMES.get(f"torch.{parent}", ()) or bool(parent) and is_absent(parent)

@@ -55,6 +55,15 @@ def test_missing_modules_can_be_imported(run: Run) -> None:
     assert errors.endswith("ModuleNotFoundError: No module named 'torch.nothing'\n")
 
 
+@pytest.mark.parametrize(
+    "module", ["utils.tensorboard", "utils.benchmark", "nn.quantized.dynamic", "utils.data.datapipes"]
+)
+def test_missing_parts_of_our_modules_can_be_imported(module: str, run: Run) -> None:
+    status, _, errors = run(f"from torch.{module} import Something\n")
+    assert status == 1
+    assert errors.endswith(f"NotImplementedError: torch.{module}.Something is not in Stridescope yet\n")
+
+
 def test_decorators_of_jit_that_only_mark_are_harmless(run: Run) -> None:
     source = "import torch\n@torch.jit.unused\ndef f(x):\n    return x + 1\nprint(f(1), torch.jit.annotate(int, 3))\n"
     assert run(source) == (0, "2 3\n", "")
