@@ -42,7 +42,8 @@ def observe(torch: Any, seed: int, steps: int, kinds: list[str], family: str = "
 def compare(ours: Any, theirs: Any, path: str = "", rel: float = 1e-6) -> str | None:
     """The first difference of two observations, in words; None when they agree.
 
-    Where PyTorch found itself in a state that it says cannot be, or the engine refused complex32, the rest of the program is not compared.
+    Where PyTorch found itself in a state that it says cannot be, or the engine refused complex32, the rest of the
+    program is not compared.
     """
     if isinstance(ours, float) and isinstance(theirs, (int, float)):
         return None if math.isclose(ours, theirs, rel_tol=rel, abs_tol=1e-7) else f"{path}: {ours} but torch {theirs}"
