@@ -99,10 +99,17 @@ ACTIONS: tuple[Action, ...] = (
            "Go back to the stop before; nothing is run again", "Run", _behind, lambda w: w.stepping.backward("over")),
     Action("back_into", "Back into", ("Ctrl+F11",), "back",
            "Go back to the stop before, into calls", "Run", _behind, lambda w: w.stepping.backward("into")),
+    Action("back_out", "Back out", ("Ctrl+Shift+F11",), "back",
+           "Go back to before the call, or the op, began", "Run", _behind, lambda w: w.stepping.backward("out")),
     Action("run", "Run", ("F5",), "run",
            "Run to a breakpoint or the end", "Run", _ahead, lambda w: w.stepping.run()),
     Action("run_to", "Run to the caret", ("Ctrl+F10",), "run",
            "Run until the line of the text cursor is reached", "Run", _ahead, lambda w: w.run_to_caret()),
+    Action("run_back", "Run back", ("Alt+F5",), "back",
+           "Go back to the breakpoint before, or to the beginning", "Run", _behind, lambda w: w.stepping.run_back()),
+    Action("run_back_to", "Run back to the caret", ("Ctrl+Shift+F10",), "back",
+           "Go back to where the line of the text cursor ran the last time", "Run", _behind,
+           lambda w: w.debugging.run_back_to_caret()),
     Action("pause", "Pause", ("F6",), "pause",
            "Stop the running script as soon as possible", "Run", _running, lambda w: w.session.pause()),
     Action("stop", "Stop", ("Shift+F5",), "stop",
@@ -112,9 +119,46 @@ ACTIONS: tuple[Action, ...] = (
            lambda w: w.restart()),
     Action("arguments", "Arguments…", (), "",
            "Run the script again with other arguments", "Run", _has_program, lambda w: w.ask_arguments()),
+    Action("fork", "Go on from here", ("Ctrl+F5",), "restart",
+           "Run the script, with what you edited, again up to this step, and go on from there as a fork", "Run",
+           _has_program, lambda w: w.debugging.fork()),
+    Action("leave_fork", "Back from the fork", ("Ctrl+Alt+F5",), "back",
+           "Look at the run that this one was forked from", "Run", _always, lambda w: w.debugging.leave_fork()),
     Action("breakpoint", "Breakpoint", ("F9",), "",
            "Set or remove a breakpoint on the line of the text cursor", "Run", _always,
            lambda w: w.toggle_breakpoint()),
+    Action("new_point", "New breakpoint…", ("Ctrl+F9",), "",
+           "Stop at a line, an op, a tensor's change, or at what the machine does", "Run", _loaded,
+           lambda w: w.debugging.ask_point()),
+    Action("toggle_points", "All breakpoints on or off", ("Ctrl+Shift+F9",), "",
+           "Let no breakpoint stop, or all again", "Run", _loaded, lambda w: w.session.points.toggle_all()),
+    Action("next_backward", "Next backward", ("Alt+B",), "",
+           "Run until a backward pass begins", "Jump", _ahead, lambda w: w.stepping.run_until("backward")),
+    Action("last_backward", "Previous backward", ("Alt+Shift+B",), "",
+           "Go back to where the last backward pass began", "Jump", _behind,
+           lambda w: w.debugging.back_until("backward")),
+    Action("next_allocation", "Next allocation", ("Alt+A",), "",
+           "Run until memory is allocated", "Jump", _ahead, lambda w: w.stepping.run_until("allocation")),
+    Action("last_allocation", "Previous allocation", ("Alt+Shift+A",), "",
+           "Go back to the last allocation", "Jump", _behind,
+           lambda w: w.debugging.back_until("allocation")),
+    Action("next_copy", "Next copy", ("Alt+C",), "",
+           "Run until a copy is silently made", "Jump", _ahead, lambda w: w.stepping.run_until("copy")),
+    Action("last_copy", "Previous copy", ("Alt+Shift+C",), "",
+           "Go back to the last copy that was silently made", "Jump", _behind,
+           lambda w: w.debugging.back_until("copy")),
+    Action("next_error", "Next error", ("Alt+E",), "",
+           "Run until something fails", "Jump", _ahead, lambda w: w.stepping.run_until("error")),
+    Action("last_error", "Previous error", ("Alt+Shift+E",), "",
+           "Go back to the last failure", "Jump", _behind,
+           lambda w: w.debugging.back_until("error")),
+    Action("last_write", "Last write to this", ("Alt+W",), "",
+           "Go back to the last write into what is selected", "Jump", _loaded, lambda w: w.debugging.to_last_write()),
+    Action("next_read", "Who reads this next", ("Alt+R",), "",
+           "Go on to the next op or node that reads what is selected", "Jump", _loaded,
+           lambda w: w.debugging.to_next_read()),
+    Action("birth", "Where this was born", ("Alt+O",), "",
+           "Go to where what is selected was made", "Jump", _loaded, lambda w: w.debugging.to_birth()),
     Action("grain_line", "Steps are lines", ("Alt+1",), "",
            "A step is a line of your files", "Time", _always, lambda w: w.stepping.set_grain("line"), True),
     Action("grain_op", "Steps are ops", ("Alt+2",), "",
@@ -161,17 +205,12 @@ ACTIONS: tuple[Action, ...] = (
 )
 # fmt: on
 BY_ID = {action.id: action for action in ACTIONS}
-MENUS = ("File", "Run", "Time", "View", "Help")
-
-_SIGNS = {"Shift+": "⇧", "Ctrl+": "⌃", "Alt+": "⌥"}
+MENUS = ("File", "Run", "Jump", "Time", "View", "Help")
 
 
 def key_sign(action: Action) -> str:
-    """Return the first key in short signs: ``⇧F10``."""
-    text = action.keys[0] if action.keys else ""
-    for word, sign in _SIGNS.items():
-        text = text.replace(word, sign)
-    return text
+    """Return the first key as it is written on keyboards: ``Shift+F10``."""
+    return action.keys[0] if action.keys else ""
 
 
 def title(action: Action) -> str:

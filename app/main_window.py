@@ -23,6 +23,7 @@ from stridescope.app import actions as rows
 from stridescope.app import motion, replay
 from stridescope.app import theme as themes
 from stridescope.app.cursor import Cursor
+from stridescope.app.debugging import Debugging
 from stridescope.app.dialogs import Keys, Palette
 from stridescope.app.items.banner import Banner
 from stridescope.app.items.icons import icon
@@ -54,6 +55,7 @@ class MainWindow(QMainWindow):
     session: Session
     time: Cursor
     stepping: Stepping
+    debugging: Debugging
 
     def __init__(self, *, remember: bool = True) -> None:
         super().__init__()
@@ -72,6 +74,8 @@ class MainWindow(QMainWindow):
         self._looked_at, self._shown_at = -1, 0.0
         self._arrange()
         self._connect()
+        self.debugging = Debugging(self)
+        self.session.points.remember = remember
         self._show_pace()
         self.set_theme(themes.active().name)
         self._follow_status()
@@ -125,10 +129,7 @@ class MainWindow(QMainWindow):
         session.failed.connect(lambda text: self.banner.say(text, failure=True))
         session.told.connect(lambda text: self.banner.say(text, failure=False))
         session.input_wanted.connect(self._ask_input)
-        session.answered.connect(bench.panels["console"].answer)
-        bench.panels["console"].asked.connect(session.evaluate)
         bench.panels["output"].sent.connect(session.send_input)
-        bench.panels["editor"].breakpoint_toggled.connect(session.toggle_breakpoint)
         bench.panels["editor"].document().modificationChanged.connect(lambda _changed: self._due.start())
         bench.pointed.connect(cursor.hover)
         bench.picked.connect(self._pick)
@@ -172,6 +173,7 @@ class MainWindow(QMainWindow):
     def _start_over(self) -> None:
         """Look at a new session from its beginning; a recording is shown at its first stop."""
         self.time.reset()
+        self.debugging.start_over()
         self._looked_at = -1
         self.workbench.panels["timeline"].setFocus()
         if self.session.program is not None:
@@ -228,8 +230,12 @@ class MainWindow(QMainWindow):
         """Run the script, with what was edited, from its first line."""
         self.banner.hide()
         if self.save_script() and self.session.restart():
-            self.banner.hide()
-            self._start_over()
+            self.begin_again()
+
+    def begin_again(self) -> None:
+        """Look at a run that has just been started, or opened, in the place of the last."""
+        self.banner.hide()
+        self._start_over()
 
     def ask_arguments(self) -> None:
         """Let the user type the script's arguments, and run it with them."""
@@ -298,7 +304,6 @@ class MainWindow(QMainWindow):
                 return
         self._shown_at = perf_counter()
         editor = self.workbench.panels["editor"]
-        editor.breakpoints = self.session.breakpoints
         editor.setReadOnly(
             self.session.program is None or editor.picture is None or editor.picture.path != self.session.program.path
         )
@@ -329,11 +334,8 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(f"{name} — Stridescope" if name else "Stridescope")
         self._show_chips()
         bench = self.workbench
-        bench.panels["console"].allow(session.status == WAITING)
         if session.status != RUNNING:
             bench.panels["output"].ask(False)
-        bench.panels["editor"].breakpoints = session.breakpoints
-        bench.panels["editor"].redraw_gutter()
 
     def _show_page(self, page: QWidget) -> None:
         if self._pages.currentWidget() is not page:
@@ -394,6 +396,11 @@ class MainWindow(QMainWindow):
         except RecordingError as error:
             self.banner.say(str(error), failure=True)
         self._due.start()
+
+    def selection(self) -> Selection:
+        """Return what is selected at the step we look at: what is pinned, else what the step is about."""
+        recording = self.session.recording
+        return moment_at(recording, self.time).selection if recording is not None else NOTHING
 
     def _pick(self, selection: Selection) -> None:
         self.time.hovered = NOTHING

@@ -56,7 +56,17 @@ def nearest_stop(recording: Recording, step: int, grain: str) -> int:
 def stop_at_line(recording: Recording, step: int, source: int, line: int) -> int | None:
     """Return the next step after ``step`` at which ``line`` is about to run, or None."""
     lines = recording.lines()
-    for at in lines[np.searchsorted(lines, step, side="right") :].tolist():
+    return _at_line(recording, lines[np.searchsorted(lines, step, side="right") :].tolist(), source, line)
+
+
+def stop_at_line_before(recording: Recording, step: int, source: int, line: int) -> int | None:
+    """Return the last step before ``step`` at which ``line`` was about to run, or None."""
+    lines = recording.lines()
+    return _at_line(recording, lines[: np.searchsorted(lines, step, side="left")][::-1].tolist(), source, line)
+
+
+def _at_line(recording: Recording, steps: list[int], source: int, line: int) -> int | None:
+    for at in steps:
         event = recording.event(at)
         if (getattr(event, "source", 0), getattr(event, "line", 0)) == (source, line):
             return int(at)

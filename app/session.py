@@ -15,6 +15,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal
 
+from stridescope.app.points import Points
 from stridescope.app.snapshot_import import PICKLE_MARK, SnapshotImport
 from stridescope.app.text import tr
 from stridescope.engine.recording.reader import Recording
@@ -35,6 +36,7 @@ class Program:
     path: str
     argv: tuple[str, ...] = ()
     device: str = "auto"
+    until_step: int = 0  # a fork: where to stop first
 
 
 class Session(QObject):
@@ -45,6 +47,8 @@ class Session(QObject):
     failed = Signal(str)
     told = Signal(str)
     answered = Signal(int, str, bool)
+    completed = Signal(int, tuple)
+    inspected = Signal(object)
     input_wanted = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -52,7 +56,9 @@ class Session(QObject):
         self.status = EMPTY
         self.program: Program | None = None
         self.recording: Recording | None = None
-        self.breakpoints: dict[str, set[int]] = {}
+        self.points = Points(self)
+        self.points.changed.connect(self._send_points)
+        self.parents: list[str] = []  # recordings of the runs that this one was forked from, the last one last
         self._client: WorkerClient | None = None
         self._notifier: QSocketNotifier | None = None
         self._import: SnapshotImport | None = None
@@ -88,7 +94,7 @@ class Session(QObject):
 
     def restart(self) -> bool:
         """Run the program again from its first line."""
-        return self.program is not None and self._start(self.program)
+        return self.program is not None and self._start(dataclasses.replace(self.program, until_step=0))
 
     def restart_with(self, argv: tuple[str, ...]) -> bool:
         """Run the program again with other arguments."""
@@ -96,8 +102,33 @@ class Session(QObject):
             self.program = dataclasses.replace(self.program, argv=argv)
         return self.restart()
 
+    def fork(self, step: int) -> bool:
+        """Run the program again up to a step of this run and stop there; this run's recording is kept beside."""
+        if self.program is None or self.recording is None:
+            return False
+        kept = str(Path(tempfile.mkdtemp(prefix="stridescope-"), Path(self.recording.path).name))
+        try:
+            _copy_recording(self.recording.path, kept)
+        except OSError as error:
+            self.failed.emit(tr("{path} cannot be written: {why}", path=kept, why=error.strerror or error))
+            return False
+        parents = [*self.parents, kept]
+        self._start(dataclasses.replace(self.program, until_step=step), parents)
+        return True
+
+    def open_parent(self) -> bool:
+        """Open the recording of the run that this one was forked from."""
+        if not self.parents:
+            return False
+        *others, last = self.parents
+        self.parents = []
+        opened = self._open_recording(last)
+        self.parents = others
+        return opened
+
     def close(self) -> None:
         """End the worker and forget the recording; a temporary one is removed."""
+        self._forget_parents()
         self._let_go()
         if self.recording is not None:
             self.recording.close()
@@ -106,6 +137,11 @@ class Session(QObject):
             shutil.rmtree(self._folder, ignore_errors=True)
         self._folder = None
         self._set_status(EMPTY)
+
+    def _forget_parents(self) -> None:
+        for path in self.parents:
+            shutil.rmtree(Path(path).parent, ignore_errors=True)
+        self.parents = []
 
     def save_as(self, path: str) -> None:
         """Copy the recording, complete up to now."""
@@ -124,6 +160,7 @@ class Session(QObject):
             return False
         self.close()
         self.program, self.recording = None, recording
+        self.points.open(str(recording.meta.get("script", path)))
         self._set_status(REPLAY)
         if recording.live:
             self._watch.start()
@@ -160,13 +197,20 @@ class Session(QObject):
         self.told.emit("")
         self.grown.emit()
 
-    def _start(self, program: Program) -> bool:
+    def _start(self, program: Program, parents: list[str] | None = None) -> bool:
+        kept, self.parents = (self.parents if parents is None else parents), []
         self.close()
-        self.program = program
+        self.program, self.parents = program, kept if parents is not None else []
+        self.points.open(program.path)
         self._folder = tempfile.mkdtemp(prefix="stridescope-")
         self._path = str(Path(self._folder, Path(program.path).stem + ".stride"))
         self._client = WorkerClient.start(
-            program.path, program.argv, self._path, device=program.device, breakpoints=self._points()
+            program.path,
+            program.argv,
+            self._path,
+            device=program.device,
+            breakpoints=self.points.enabled,
+            until_step=program.until_step,
         )
         self._notifier = QSocketNotifier(self._client.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._receive)
@@ -217,19 +261,31 @@ class Session(QObject):
         """Evaluate a text where the script stands; the answer comes as ``answered``."""
         self._send(protocol.Evaluate(number, text))
 
-    def toggle_breakpoint(self, path: str, line: int) -> None:
-        """Set or remove a breakpoint; it holds for the next runs too."""
-        lines = self.breakpoints.setdefault(path, set())
-        lines.symmetric_difference_update({line})
-        self._send(protocol.SetBreakpoints(self._points()))
-        self.changed.emit()
+    def watch(self, number: int, text: str) -> None:
+        """Evaluate an expression where the script stands and record nothing of it; the answer comes as ``answered``."""
+        self._send(protocol.Evaluate(number, text, recorded=False))
 
-    def _points(self) -> tuple[protocol.Breakpoint, ...]:
-        return tuple(
-            protocol.Breakpoint(path=path, line=line)
-            for path, lines in self.breakpoints.items()
-            for line in sorted(lines)
-        )
+    def complete(self, number: int, text: str) -> None:
+        """Ask how a half-written text could go on; the answer comes as ``completed``."""
+        self._send(protocol.Complete(number, text))
+
+    def inspect(self, wanted: protocol.Inspect) -> None:
+        """Ask what is inside a value; the answer comes as ``inspected``."""
+        self._send(wanted)
+
+    @property
+    def breakpoints(self) -> dict[str, set[int]]:
+        """The lines with breakpoints, by file."""
+        return self.points.lines()
+
+    def run_until(self, kind: str) -> None:
+        """Run to the next of something: a kind of breakpoint, good for once."""
+        self._go(protocol.RunUntil(protocol.Breakpoint(kind=kind)))
+
+    def _send_points(self) -> None:
+        if self.live:
+            self._send(protocol.SetBreakpoints(self.points.enabled))
+        self.changed.emit()
 
     def _go(self, command: protocol.Command) -> None:
         if self.status == WAITING:
@@ -257,6 +313,12 @@ class Session(QObject):
             case protocol.Evaluated(number, text, ok, _):
                 self._look()
                 self.answered.emit(number, text, ok)
+            case protocol.Counted(points, hits):
+                self.points.count(points, hits)
+            case protocol.Completed(number, names):
+                self.completed.emit(number, names)
+            case protocol.Inspected():
+                self.inspected.emit(reply)
             case protocol.InputWanted():
                 self._look()
                 self.input_wanted.emit()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from stridescope.app import replay
+from stridescope.app import jumps, recorded_points, replay
 from stridescope.app.cursor import Cursor
 from stridescope.app.session import RUNNING, WAITING, Session
 
@@ -109,12 +109,41 @@ class Stepping(QObject):
         """Return the next recorded step at a breakpoint."""
         recording = self._session.recording
         assert recording is not None
-        found = [
-            replay.stop_at_line(recording, self._cursor.view, source.id, line)
-            for source in recording.sources.values()
-            for line in self._session.breakpoints.get(source.path, ())
-        ]
-        return min((step for step in found if step is not None), default=None)
+        return recorded_points.next_stop(recording, self._session.points.all, self._cursor.view)
+
+    def run_back(self) -> None:
+        """Go back to the breakpoint before, or to the beginning; nothing is run again."""
+        recording = self._session.recording
+        if recording is not None:
+            found = recorded_points.previous_stop(recording, self._session.points.all, self._cursor.view)
+            self._cursor.look(0 if found is None else found)
+
+    def run_back_to(self, source: int, line: int) -> bool:
+        """Go back to where a line was about to run the last time; say whether it ever was."""
+        recording = self._session.recording
+        found = replay.stop_at_line_before(recording, self._cursor.view, source, line) if recording else None
+        if found is not None:
+            self._cursor.look(found)
+        return found is not None
+
+    def run_until(self, kind: str) -> None:
+        """Run to the next landmark of a kind: in the recording while it reaches that far, else with the worker."""
+        recording = self._session.recording
+        found = jumps.next_landmark(recording, self._cursor.view, kind) if recording else None
+        if found is not None:
+            self._cursor.look(found)
+        elif not self._cursor.live:
+            self._cursor.look(self._cursor.head)
+        else:
+            self._session.run_until(kind)
+
+    def back_until(self, kind: str) -> bool:
+        """Go back to the last landmark of a kind; say whether there is one."""
+        recording = self._session.recording
+        found = jumps.previous_landmark(recording, self._cursor.view, kind) if recording else None
+        if found is not None:
+            self._cursor.look(found)
+        return found is not None
 
     # ---- playing -----------------------------------------------------------------------------------------------
 

@@ -156,7 +156,9 @@ class _Head(QWidget):
             self.chosen.emit(place)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Down):
+        if not self.hasFocus():  # a key that a tool in the header left over
+            super().keyPressEvent(event)
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Down):
             self.chosen.emit((self._current + 1) % len(self._titles))
         elif event.key() == Qt.Key.Key_Up:
             self.chosen.emit((self._current - 1) % len(self._titles))

@@ -17,7 +17,7 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QMouseEvent, QPainter
+from PySide6.QtGui import QImage, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from stridescope.app import theme as themes
@@ -26,6 +26,7 @@ from stridescope.app.theme import ui_font
 
 Index = QModelIndex | QPersistentModelIndex
 ROW_HEIGHT = 27
+PICTURE = (16, 6)  # cells of a row's small picture, across and down
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +39,7 @@ class TableRow:
     quiet: bool = False
     hatched: bool = False
     indent: int = 0
+    picture: bytes = b""  # grey bytes, PICTURE wide and high, drawn in the last column
 
 
 class Rows(QAbstractTableModel):
@@ -92,6 +94,7 @@ class Table(QTableView):
         self.rows = Rows(columns)
         self.setModel(self.rows)
         self.marked: frozenset[int] = frozenset()
+        self.own_keys: frozenset[Qt.Key] = frozenset()  # not the window's while the table has the focus
         self.setItemDelegate(_Cell(self))
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
@@ -145,6 +148,16 @@ class Table(QTableView):
     def _pick(self, index: Index) -> None:
         self.row_picked.emit(self.rows.rows[index.row()].key)
 
+    def event(self, event: QEvent) -> bool:
+        """Keep the table's own keys from the window's actions."""
+        if isinstance(event, QKeyEvent) and event.type() is QEvent.Type.ShortcutOverride and self._owns(event):
+            event.accept()
+            return True
+        return super().event(event)
+
+    def _owns(self, event: QKeyEvent) -> bool:
+        return event.modifiers() == Qt.KeyboardModifier.NoModifier and Qt.Key(event.key()) in self.own_keys
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
         super().mousePressEvent(event)
         index = self.indexAt(event.position().toPoint())
@@ -174,8 +187,19 @@ class _Cell(QStyledItemDelegate):
         if self._table.hasFocus() and index.row() == self._table.currentIndex().row():
             painter.fillRect(QRect(rect.left(), rect.bottom() - 1, rect.width(), 1), sketch.color("now"))
         painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), sketch.theme.mix("line", 0.5))
-        self._words(sketch, rect, row, index.column())
+        if row.picture and index.column() == len(row.cells) - 1:
+            self._draw_picture(sketch, rect, row)
+        else:
+            self._words(sketch, rect, row, index.column())
         painter.restore()
+
+    def _draw_picture(self, sketch: Sketch, rect: QRect, row: TableRow) -> None:
+        width, height = PICTURE
+        image = QImage(row.picture, width, height, width, QImage.Format.Format_Indexed8)
+        hue = sketch.theme.hue(row.storage)
+        image.setColorTable([sketch.theme.mix(hue, share / 255).rgb() for share in range(256)])
+        frame = QRectF(rect.left() + 6, rect.center().y() - 8, 44, 17)
+        sketch.painter.drawImage(frame, image)
 
     def _words(self, sketch: Sketch, rect: QRect, row: TableRow, column: int) -> None:
         x = rect.left() + 8.0 + (row.indent * 14 if column == 0 else 0)

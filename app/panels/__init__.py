@@ -2,6 +2,7 @@
 
 from stridescope.app.panels import (
     allocator,
+    breakpoints,
     calls,
     console,
     dispatcher,
@@ -15,6 +16,7 @@ from stridescope.app.panels import (
     tensors,
     timeline,
     variables,
+    watches,
 )
 from stridescope.app.panels.spec import PanelSpec
 
@@ -22,7 +24,9 @@ PANELS: tuple[PanelSpec, ...] = (
     editor.SPEC,
     tensors.SPEC,
     variables.SPEC,
+    watches.SPEC,
     calls.SPEC,
+    breakpoints.SPEC,
     storage.SPEC,
     allocator.SPEC,
     dispatcher.SPEC,

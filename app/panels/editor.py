@@ -5,15 +5,25 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextBlockFormat, QTextCursor
-from PySide6.QtWidgets import QTextEdit, QWidget
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import (
+    QHelpEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QTextBlock,
+    QTextBlockFormat,
+    QTextCursor,
+)
+from PySide6.QtWidgets import QTextEdit, QToolTip, QWidget
 
 from stridescope.app import theme as themes
 from stridescope.app.items.python_colors import PythonColors
 from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.moment import Moment
 from stridescope.app.panels.editor_model import EditorPicture, Mark, Note, file_name, is_python, picture
+from stridescope.app.panels.hover import hover_words
 from stridescope.app.panels.spec import PanelSpec
 from stridescope.app.selection import Selection
 from stridescope.app.text import tr
@@ -41,6 +51,7 @@ class Editor(QTextEdit):
         self.document().setDocumentMargin(0)
         self.setViewportMargins(GUTTER, TOP, 0, 0)
         self.picture: EditorPicture | None = None
+        self._moment: Moment | None = None
         self.breakpoints: dict[str, set[int]] = {}
         self._shown = ""
         self._colors = PythonColors(self.document())
@@ -49,6 +60,7 @@ class Editor(QTextEdit):
 
     def present(self, moment: Moment) -> None:
         """Show the file, line and sub-expression of this moment."""
+        self._moment = moment
         self.show_picture(picture(moment))
 
     def show_picture(self, shown: EditorPicture | None) -> None:
@@ -198,6 +210,19 @@ class Editor(QTextEdit):
         block = self.document().findBlockByNumber(line - 1)
         if note and note.tensor and line and event.position().x() > self._x(block, len(block.text())) + 8:
             self.picked.emit(Selection(tensor=note.tensor))
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        """Say what the name under the resting mouse stands for at this moment."""
+        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
+            words = self.words_at(event.pos())
+            QToolTip.showText(event.globalPos(), words, self) if words else QToolTip.hideText()
+            return True
+        return super().viewportEvent(event)
+
+    def words_at(self, place: QPoint) -> str:
+        """Return what the name or path at a place of the viewport stands for, or ""."""
+        cursor = self.cursorForPosition(place)
+        return hover_words(self._moment, cursor.block().text(), cursor.positionInBlock()) if self._moment else ""
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

@@ -1,33 +1,73 @@
-"""Variables and calls as data: the names of each frame, innermost first."""
+"""Variables and calls as data: the names of each frame, innermost first, and what is inside them as far as opened."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
+from collections.abc import Collection, Iterator, Mapping
 
 from stridescope.app.moment import Moment
 from stridescope.app.panels.editor_model import describe, file_name
 from stridescope.app.text import tr
+from stridescope.app.values import list_text
 from stridescope.engine.recording.model import Frame
+from stridescope.engine.worker.protocol import Part
+
+_INSIDE = re.compile(r"[\[.]")  # what stands between a name and the path to a tensor inside
+_OPENABLE = re.compile(r"[\[({<]|\w+\(|\w+ at ")
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a value is: a name of a frame, and the numbers of the parts that lead further in."""
+
+    frame: int
+    name: str
+    path: tuple[int, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Inside:
+    """What the worker told of the parts of a value so far."""
+
+    parts: tuple[Part, ...]
+    total: int
 
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-    """A row: a frame's title (``frame`` set, ``name`` empty) or one of its names."""
+    """A row: a frame's title (``name`` empty), one of its names, a part of a value, or (``more``) parts not shown yet.
+
+    ``opened`` is None where there is nothing to open.
+    """
 
     frame: int
     name: str
     text: str
-    tensor: int
-    storage: int
+    tensor: int = 0
+    storage: int = 0
+    depth: int = 0
+    place: Place | None = None
+    opened: bool | None = None
+    more: int = 0
+    facts: tuple[str, str, str] = ("", "", "")  # strides, device, version
 
 
-def variables(moment: Moment) -> list[Variable]:
-    """Return the names of all frames, each frame under its title, the innermost first."""
+def variables(
+    moment: Moment, opened: Collection[Place] = (), insides: Mapping[Place, Inside] | None = None
+) -> list[Variable]:
+    """Return the rows of all frames, each frame under its title, the innermost first.
+
+    ``insides`` is what the worker told of opened places at the head; without it, as in the past, what is recorded of
+    the tensors inside stands in its place.
+    """
     rows: list[Variable] = []
     for frame in reversed(moment.state.frames):
         if len(moment.state.frames) > 1:
-            rows.append(Variable(frame.id, "", title(frame), 0, 0))
-        rows += [_row(moment, frame, name) for name in frame.names]
+            rows.append(Variable(frame.id, "", title(frame)))
+        for name in frame.names:
+            if not _INSIDE.search(name):
+                rows += _named(moment, frame, name, opened, insides)
     return rows
 
 
@@ -36,12 +76,53 @@ def title(frame: Frame) -> str:
     return tr("module") if frame.function == "<module>" else f"{frame.function}()"
 
 
-def _row(moment: Moment, frame: Frame, key: str) -> Variable:
-    name = frame.names[key]
-    tensor = moment.state.tensors.get(name.tensor)
+def _named(
+    moment: Moment, frame: Frame, key: str, opened: Collection[Place], insides: Mapping[Place, Inside] | None
+) -> Iterator[Variable]:
+    name, place = frame.names[key], Place(frame.id, key)
+    recorded = [inner for inner in frame.names if inner.startswith((f"{key}[", f"{key}."))]
+    openable = bool(recorded) or (insides is not None and not name.tensor and bool(_OPENABLE.match(name.text)))
+    row = _row(moment, frame, key, name.text, name.tensor, 0)
+    yield dataclasses.replace(row, place=place, opened=place in opened if openable else None)
+    if not openable or place not in opened:
+        return
+    if insides is None:
+        for inner in recorded:
+            yield _row(moment, frame, inner.removeprefix(key), frame.names[inner].text, frame.names[inner].tensor, 1)
+    else:
+        yield from _parts(moment, frame, place, opened, insides, 1)
+
+
+def _parts(
+    moment: Moment,
+    frame: Frame,
+    place: Place,
+    opened: Collection[Place],
+    insides: Mapping[Place, Inside],
+    depth: int,
+) -> Iterator[Variable]:
+    inside = insides.get(place)
+    if inside is None:
+        yield Variable(frame.id, "…", tr("asking the script"), depth=depth)
+        return
+    for number, part in enumerate(inside.parts):
+        further = Place(place.frame, place.name, (*place.path, number))
+        row = _row(moment, frame, part.step, part.text, part.tensor, depth)
+        yield dataclasses.replace(row, place=further, opened=further in opened if part.parts else None)
+        if part.parts and further in opened:
+            yield from _parts(moment, frame, further, opened, insides, depth + 1)
+    if (left := inside.total - len(inside.parts)) > 0:
+        yield Variable(frame.id, "…", tr("{n} more", n=left), depth=depth, place=place, more=left)
+
+
+def _row(moment: Moment, frame: Frame, name: str, text: str, number: int, depth: int) -> Variable:
+    state = moment.state
+    tensor = state.tensors.get(number)
     if tensor is None:
-        return Variable(frame.id, key, name.text, 0, 0)
-    return Variable(frame.id, key, describe(moment.state, tensor, frame), tensor.id, tensor.storage)
+        return Variable(frame.id, name, text, depth=depth)
+    storage = state.storages.get(tensor.storage)
+    facts = (list_text(tensor.strides), storage.device if storage else "", str(tensor.version))
+    return Variable(frame.id, name, describe(state, tensor, frame), tensor.id, tensor.storage, depth, facts=facts)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,9 @@ from typing import Any
 from stridescope.engine.events import FrameEntered, FrameLeft, journal
 from stridescope.engine.worker import tracebacks
 from stridescope.engine.worker.frame_locals import locals_of, write_back
+from stridescope.engine.worker.inspection import parts_of
 from stridescope.engine.worker.positions import Where, span_at
+from stridescope.engine.worker.protocol import Inspect, Inspected, Part
 from stridescope.engine.worker.tracer import Tracer, emit
 
 CONSOLE = "<console>"  # the file name of what is typed
@@ -68,6 +70,16 @@ class Console:
         finally:
             journal.where = outside
             emit((FrameLeft.code, number))
+
+    def inspect(self, frame: types.FrameType | None, wanted: Inspect) -> Inspected:
+        """Return what is inside a value of a frame, one level deep; a name that is not there has nothing inside."""
+        with _unrecorded():
+            try:
+                value = eval(wanted.expression, *_names_for_reading(frame))
+                found, total = parts_of(value, wanted.path, wanted.first, wanted.count)
+            except Exception as error:
+                found, total = (Part("", f"{type(error).__name__}: {error}"),), 1
+        return Inspected(wanted.number, found, total)
 
     def interrupt(self) -> None:
         """Break off what is being evaluated."""

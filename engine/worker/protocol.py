@@ -137,6 +137,22 @@ class Evaluate:
 
 
 @dataclasses.dataclass(frozen=True)
+class Inspect:
+    """Ask what is inside a value of the frame where the script stands, one level deep.
+
+    ``expression`` is a name, ``path`` the numbers of the parts that lead further in: containers and Modules open part
+    by part, ``count`` of them from ``first`` on, so that a list of any length costs what is looked at.
+    """
+
+    number: int
+    expression: str
+    path: tuple[int, ...] = ()
+    first: int = 0
+    count: int = 100
+    level: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
 class Complete:
     """Ask how a half-written text could go on, in the same frame as :class:`Evaluate`."""
 
@@ -168,6 +184,14 @@ class Stopped:
 
 
 @dataclasses.dataclass(frozen=True)
+class Counted:
+    """How often each of these breakpoints was met so far; told before :class:`Stopped`, when there are any."""
+
+    breakpoints: tuple[Breakpoint, ...]
+    hits: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class Busy:
     """A pause is wanted, but the script is inside something that cannot be interrupted; it stops right after."""
 
@@ -187,6 +211,25 @@ class Evaluated:
     text: str
     ok: bool
     step: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """Something inside a value: the step that leads to it, its text, its tensor's id, how many parts it has itself."""
+
+    step: str
+    text: str
+    tensor: int = 0
+    parts: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Inspected:
+    """The answer to :class:`Inspect`: the parts asked for, and how many there are in all."""
+
+    number: int
+    parts: tuple[Part, ...]
+    total: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,8 +255,10 @@ class Failed:
     message: str
 
 
-Command = Start | Step | RunTo | RunUntil | Run | Pause | Stop | SetBreakpoints | SendInput | Evaluate | Complete
-Reply = Running | Stopped | Busy | InputWanted | Evaluated | Completed | Ended | Failed
+Command = (
+    Start | Step | RunTo | RunUntil | Run | Pause | Stop | SetBreakpoints | SendInput | Evaluate | Complete | Inspect
+)
+Reply = Running | Stopped | Counted | Busy | InputWanted | Evaluated | Completed | Inspected | Ended | Failed
 MESSAGES: dict[str, type[Any]] = {kind.__name__: kind for kind in (*Command.__args__, *Reply.__args__)}
 
 

@@ -35,6 +35,8 @@ NUDGE: signal.Signals = signal.SIGBREAK if os.name == "nt" else signal.SIGURG  #
 PATIENCE = 0.15  # seconds in which a paused script may reach an event by itself
 BUSY_AFTER = 0.25  # seconds after the nudge when the window is told that the script cannot be interrupted
 
+ASKING = (protocol.Evaluate, protocol.Complete, protocol.Inspect)  # what leaves the script where it stands
+
 Depth = tuple[int, int]
 
 
@@ -84,7 +86,7 @@ class Stepper:
     def ask(self, command: Any) -> None:
         """Hand a command to the script's thread, where it is served while the script waits."""
         if self._stopped.is_set():
-            self._resuming = self._resuming or not isinstance(command, (protocol.Evaluate, protocol.Complete))
+            self._resuming = self._resuming or not isinstance(command, ASKING)
             self._commands.put(command)
         else:
             self._reply(Failed(f"{type(command).__name__} needs a script that waits; this one is running"))
@@ -243,6 +245,9 @@ class Stepper:
             self._goal, self._pausing = None, False
             self._points = [point for point in self._points if not point.once]
             self._stopped.set()
+            if self._points:
+                hits = [(point.breakpoint, point.hits) for point in self._points]
+                self._reply(protocol.Counted(*map(tuple, zip(*hits, strict=True))))
             self._reply(Stopped(self._flush() - 1, reason, detail))
             standing = list(frames) or list(self._tracer.positions.user_frames(sys._getframe(1)))
             while not self._serve(self._commands.get(), standing):
@@ -261,6 +266,8 @@ class Stepper:
                 self._reply(protocol.Evaluated(number, value, ok, self._flush() - 1))
             case protocol.Complete(number, text, level):
                 self._reply(protocol.Completed(number, self.console.complete(_at(frames, level), text)))
+            case protocol.Inspect():
+                self._reply(self.console.inspect(_at(frames, command.level), command))
             case protocol.Step(grain, mode):
                 self._goal = self._step(grain, mode, len(frames))
                 return True

@@ -9,10 +9,11 @@ import string
 
 import pytest
 
-from stridescope.app import text
+from stridescope.app import points, text
 from stridescope.app.actions import ACTIONS, MENUS
+from stridescope.app.debugging import NONE_BACK
 from stridescope.app.lessons import LESSONS
-from stridescope.app.panels import PANELS, reasons, saved_model, tensors_model
+from stridescope.app.panels import PANELS, breakpoints, reasons, saved_model, tensors_model, variables
 from stridescope.engine.events import EVENTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -35,6 +36,8 @@ def visible() -> set[str]:
         {words for row in ACTIONS for words in (row.title, row.tip)}
         | set(MENUS)
         | set(reasons.REASONS)
+        | {*points.WHAT.values(), *points.CHANGES.values(), *NONE_BACK.values(), breakpoints.HELP}
+        | {*variables.COLUMNS[:-1]}
         | {*tensors_model.COLUMNS, *saved_model.COLUMNS}
     )
     found |= {words for panel in PANELS for words in (panel.title, panel.help)}

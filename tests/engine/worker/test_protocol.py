@@ -16,6 +16,8 @@ SAMPLES = {
     "bool": True,
     "tuple[str, ...]": ("a", "b"),
     "tuple[Breakpoint, ...]": (protocol.Breakpoint(path="x.py", line=3, condition="i > 1"),),
+    "tuple[int, ...]": (3, 0),
+    "tuple[Part, ...]": (protocol.Part("[0]", "tensor", 5, 0), protocol.Part(".body", "<Body>", 0, 4)),
     "Breakpoint": protocol.Breakpoint(kind="op", op="add"),
     "Grain": "op",
     "Mode": "into",

@@ -1,0 +1,161 @@
+"""The debugger's wires: breakpoints, watches, variables and console with the session, and jumps with the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QDialog
+
+from stridescope.app import jumps
+from stridescope.app.panels.watches import FIRST_NUMBER
+from stridescope.app.point_dialog import PointDialog
+from stridescope.app.selection import Selection
+from stridescope.app.session import WAITING
+from stridescope.app.text import tr
+from stridescope.engine.recording.model import State
+from stridescope.engine.recording.reader import Recording
+from stridescope.engine.worker.protocol import Breakpoint
+
+Find = Callable[[Recording, State, Selection], int | None]
+
+if TYPE_CHECKING:
+    from stridescope.app.main_window import MainWindow
+
+NONE_BACK = {
+    "backward": "No backward pass began before this step",
+    "allocation": "Nothing was allocated before this step",
+    "copy": "No copy was made before this step",
+    "error": "Nothing failed before this step",
+}
+
+
+class Debugging(QObject):
+    """What the debugger's actions do."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window, self._session, self._time = window, window.session, window.time
+        panels = window.workbench.panels
+        self._editor, self._console = panels["editor"], panels["console"]
+        self._points, self._watches, self._variables = panels["breakpoints"], panels["watches"], panels["variables"]
+        self._session.points.changed.connect(self._show_points)
+        self._session.points.counted.connect(self._show_points)
+        self._session.changed.connect(self._follow_status)
+        self._session.answered.connect(self._answer)
+        self._session.completed.connect(self._console.complete)
+        self._session.inspected.connect(self._variables.answer)
+        self._console.asked.connect(self._session.evaluate)
+        self._console.completing.connect(self._session.complete)
+        self._watches.asked.connect(self._session.watch)
+        self._variables.inspect.connect(self._session.inspect)
+        self._editor.breakpoint_toggled.connect(self._session.points.toggle_line)
+        self._points.toggled.connect(self._session.points.toggle)
+        self._points.removed.connect(self._session.points.remove)
+        self._points.changed.connect(self.change_point)
+        self._points.asked.connect(self.ask_point)
+
+    # ---- breakpoints -------------------------------------------------------------------------------------------
+
+    def ask_point(self) -> None:
+        """Let the user make a breakpoint, at first one on the caret's line, or on the tensor that is selected."""
+        tensor = self._time.selection.tensor
+        picture = self._editor.picture
+        start = Breakpoint(
+            kind="tensor" if tensor else "line",
+            path=picture.path if picture else self._session.script,
+            line=self._editor.caret_line(),
+            change="written",
+            number=tensor or self._selection().tensor,
+        )
+        dialog = PointDialog(self._window, start)
+        if dialog.exec() == QDialog.DialogCode.Accepted:
+            self._session.points.add(dialog.point())
+            self._window.workbench.show_panel("breakpoints")
+
+    def change_point(self, place: int) -> None:
+        """Let the user change a breakpoint."""
+        dialog = PointDialog(self._window, self._session.points.all[place])
+        if dialog.exec() == QDialog.DialogCode.Accepted:
+            self._session.points.replace(place, dialog.point())
+
+    def _show_points(self) -> None:
+        self._points.show_points(self._session.points)
+        self._editor.breakpoints = self._session.breakpoints
+        self._editor.redraw_gutter()
+
+    # ---- what the panels ask -----------------------------------------------------------------------------------
+
+    def start_over(self) -> None:
+        """Another run begins."""
+        self._watches.forget()
+
+    def _follow_status(self) -> None:
+        waiting = self._session.status == WAITING
+        for panel in (self._console, self._watches, self._variables):
+            panel.allow(waiting)
+
+    def _answer(self, number: int, text: str, ok: bool) -> None:
+        (self._watches if number >= FIRST_NUMBER else self._console).answer(number, text, ok)
+
+    # ---- jumps -------------------------------------------------------------------------------------------------
+
+    def back_until(self, kind: str) -> None:
+        """Go back to the last landmark of a kind."""
+        if not self._window.stepping.back_until(kind):
+            self._say(tr(NONE_BACK[kind]))
+
+    def run_back_to_caret(self) -> None:
+        """Go back to where the caret's line was about to run the last time."""
+        picture = self._editor.picture
+        if picture is not None and not self._window.stepping.run_back_to(picture.source, self._editor.caret_line()):
+            self._say(tr("This line did not run before this step"))
+
+    def to_birth(self) -> None:
+        """Go to where what is selected was made."""
+        self._jump(lambda recording, state, chosen: jumps.birth(state, chosen), tr("Nothing that was made is selected"))
+
+    def to_last_write(self) -> None:
+        """Go back to the last write into what is selected."""
+        self._jump(jumps.last_write, tr("Nothing wrote into this before this step"))
+
+    def to_next_read(self) -> None:
+        """Go on to the next read of what is selected."""
+        self._jump(jumps.next_read, tr("No recorded step after this one reads this"))
+
+    def _jump(self, find: Find, otherwise: str) -> None:
+        recording = self._session.recording
+        if recording is None or self._time.view < 0:
+            return
+        found = find(recording, recording.state(self._time.view), self._selection())
+        if found is None:
+            self._say(otherwise)
+        else:
+            self._pin()
+            self._time.look(found)
+
+    def _selection(self) -> Selection:
+        return self._window.selection()
+
+    def _pin(self) -> None:
+        """Keep what the jump is about selected, so that the next jump is about it too."""
+        if not self._time.selection:
+            self._time.select(self._selection())
+
+    def _say(self, words: str) -> None:
+        self._window.banner.say(words, failure=False)
+
+    # ---- forks -------------------------------------------------------------------------------------------------
+
+    def fork(self) -> None:
+        """Run the script, with what was edited, again up to the step we look at, and go on from there."""
+        window, step = self._window, self._time.view
+        if window.save_script() and self._session.fork(step):
+            window.begin_again()
+            window.banner.say(tr("A fork: the run before it is kept, see Back from the fork"), failure=False)
+
+    def leave_fork(self) -> None:
+        """Look at the run that this one was forked from."""
+        if self._session.parents and self._session.open_parent():
+            self._window.begin_again()

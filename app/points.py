@@ -1,0 +1,142 @@
+"""The breakpoints of the script that is open: kept per script, with how often each was met."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Iterable
+
+from PySide6.QtCore import QObject, QSettings, Signal
+
+from stridescope.app.text import tr
+from stridescope.app.values import size_text
+from stridescope.engine.worker.protocol import Breakpoint
+
+_KEY = "breakpoints/1"
+_SCRIPTS_KEPT = 100
+_PASSING = ("tensor",)  # kinds that mean something in one run only: ids of tensors are another's in the next
+
+
+class Points(QObject):
+    """Every breakpoint; ``changed`` tells of other breakpoints, ``counted`` that some were met."""
+
+    changed = Signal()
+    counted = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.remember = False  # whether they are kept for the next time this script is opened
+        self.all: tuple[Breakpoint, ...] = ()
+        self.hits: dict[Breakpoint, int] = {}
+        self._script = ""
+
+    def open(self, script: str) -> None:
+        """Take up the breakpoints of a script; those of the same script stay as they are."""
+        script = os.path.realpath(script) if script else ""
+        self.hits = {}
+        if script != self._script:
+            self._script, self.all = script, tuple(_stored().get(script, ())) if self.remember else ()
+        self.changed.emit()
+
+    @property
+    def enabled(self) -> tuple[Breakpoint, ...]:
+        """Those that stop."""
+        return tuple(point for point in self.all if point.enabled)
+
+    def lines(self) -> dict[str, set[int]]:
+        """Return the lines with breakpoints by file, enabled or not."""
+        found: dict[str, set[int]] = {}
+        for point in self.all:
+            if point.kind == "line":
+                found.setdefault(point.path, set()).add(point.line)
+        return found
+
+    def toggle_line(self, path: str, line: int) -> None:
+        """Set a breakpoint on a line, or remove those that are there."""
+        there = [point for point in self.all if (point.kind, point.path, point.line) == ("line", path, line)]
+        if there:
+            self._set(point for point in self.all if point not in there)
+        else:
+            self.add(Breakpoint(path=path, line=line))
+
+    def add(self, point: Breakpoint) -> None:
+        """Add a breakpoint; one that is there already stays the only one of its kind."""
+        self._set(dict.fromkeys([*self.all, point]))
+
+    def replace(self, place: int, point: Breakpoint) -> None:
+        """Put another in the place of one; how often that was met is forgotten."""
+        self._set((*self.all[:place], point, *self.all[place + 1 :]))
+
+    def remove(self, place: int) -> None:
+        """Remove one."""
+        self._set((*self.all[:place], *self.all[place + 1 :]))
+
+    def toggle(self, place: int) -> None:
+        """Let one stop no more, or again."""
+        point = self.all[place]
+        self.replace(place, dataclasses.replace(point, enabled=not point.enabled))
+
+    def toggle_all(self) -> None:
+        """Let none stop, or all again."""
+        on = not any(point.enabled for point in self.all)
+        self._set(dataclasses.replace(point, enabled=on) for point in self.all)
+
+    def count(self, points: Iterable[Breakpoint], hits: Iterable[int]) -> None:
+        """Take note of how often breakpoints were met."""
+        self.hits.update(zip(points, hits, strict=True))
+        self.counted.emit()
+
+    def _set(self, points: Iterable[Breakpoint]) -> None:
+        self.all = tuple(points)
+        if self.remember and self._script:
+            kept = _stored()
+            kept.pop(self._script, None)
+            kept[self._script] = [point for point in self.all if point.kind not in _PASSING]
+            _store(dict(list(kept.items())[-_SCRIPTS_KEPT:]))
+        self.changed.emit()
+
+
+def _stored() -> dict[str, list[Breakpoint]]:
+    try:
+        kept = json.loads(str(QSettings().value(_KEY, "{}")))
+        return {script: [Breakpoint(**fields) for fields in points] for script, points in kept.items()}
+    except (ValueError, TypeError, AttributeError):  # of another version, or edited by hand
+        return {}
+
+
+def _store(kept: dict[str, list[Breakpoint]]) -> None:
+    plain = {script: list(map(dataclasses.asdict, points)) for script, points in kept.items() if points}
+    QSettings().setValue(_KEY, json.dumps(plain))
+
+
+WHAT = {
+    "line": "a line is reached",
+    "op": "an op runs",
+    "tensor": "something happens to the selected tensor",
+    "copy": "a copy is silently made",
+    "noncontiguous": "a non-contiguous tensor is made",
+    "allocation": "memory is allocated",
+    "free": "memory is freed",
+    "split": "a block is split",
+    "reserved": "reserved memory passes a size",
+    "notfinite": "a gradient is NaN or inf",
+    "mutated": "a saved tensor is mutated",
+    "backward": "a backward pass begins",
+    "node": "a backward node runs",
+    "error": "something fails",
+}
+CHANGES = {"written": "is written", "viewed": "is viewed", "grad": "gets its grad", "freed": "is freed"}
+
+
+def describe(point: Breakpoint) -> str:
+    """Return a breakpoint in words: ``train.py:12``, ``op add``, ``tensor #7 is written``."""
+    if point.kind == "line":
+        return f"{os.path.basename(point.path)}:{point.line}"
+    if point.kind == "op":
+        return tr("op {name}", name=point.op)
+    if point.kind == "tensor":
+        return tr("tensor #{id}", id=point.number) + " " + tr(CHANGES.get(point.change, point.change))
+    if point.kind == "reserved":
+        return tr("reserved memory passes {size}", size=size_text(point.number))
+    return tr(WHAT.get(point.kind, point.kind))
