@@ -64,8 +64,9 @@ class AllocatorPanel(Canvas):
         self.update()
 
     def heading(self) -> tuple[str, str, str]:
-        """The title alone."""
-        return tr("Allocator"), "", ""
+        """The title, and whether the GPU is a simulated one."""
+        device = str(self._moment.recording.meta.get("device", "")) if self._moment and self.picture else ""
+        return tr("Allocator"), tr("Simulated GPU") if "(simulated)" in device else "", ""
 
     def _content_height(self) -> float:
         if self.picture is None:

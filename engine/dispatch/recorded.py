@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stridescope.engine.autograd.history import mark_inference
 from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.device import device
 from stridescope.engine.events import KeysChosen, OpBegan, OpEnded, OpFailed, journal
 from stridescope.engine.tensor import Tensor, tensor_id
 
@@ -47,7 +48,7 @@ def recorded(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     plain = tuple([value if value.__class__ in _SIMPLE else _plain(value, inputs) for value in args])
     emit((_BEGAN, name, tuple([t._id for t in inputs]), plain, *journal.where()))
     if op.composite is None:
-        emit((_KEYS, keys(inputs)))
+        emit((_KEYS, keys(inputs) if inputs else _chosen_by(args)))
     try:
         out = _run_core(op, core, args)
     except Exception as error:
@@ -93,10 +94,14 @@ _PATHS = {
 }
 
 
+def _chosen_by(args: tuple[Any, ...]) -> tuple[str, ...]:
+    """The keys of a call without tensors: the backend is that of the device that it names."""
+    cuda = any(isinstance(value, device) and value.type == "cuda" for value in args)
+    return ("BackendSelect", "CUDA" if cuda else "CPU")
+
+
 def keys(inputs: list[Tensor]) -> tuple[str, ...]:
     """The dispatch keys that a call with these tensors passes, outermost first."""
-    if not inputs:
-        return ("BackendSelect", "CPU")
     cuda = tracked = False
     for tensor in inputs:
         tracked = tracked or not tensor._inference

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from stridescope.engine.events import KeysChosen, journal
+
 MIB = 1 << 20
 
 
@@ -284,3 +286,15 @@ def test_dropout_on_a_gpu_is_one_op_with_a_mask(torch: Any) -> None:
     assert torch.nn.functional.dropout(x, 0.25, training=False) is x
     kept, mask = torch.native_dropout(torch.ones(8), 0.5, True)
     assert kept.tolist() == [2.0 * flag for flag in mask.tolist()]
+
+
+def test_a_factory_goes_to_the_backend_of_the_device_that_it_names(torch: Any) -> None:
+    heard: list[Any] = []
+    journal.start(heard.append)
+    try:
+        torch.empty(2, device="cuda")
+        torch.empty(2)
+    finally:
+        journal.stop()
+    chosen = [wire[1] for wire in heard if wire[0] == KeysChosen.code]
+    assert chosen == [("BackendSelect", "CUDA"), ("BackendSelect", "CPU")]
