@@ -53,6 +53,8 @@ def replay(arguments: Sequence[str]) -> int:
         if chosen.output:
             return _fail("stridescope replay: only the replay of a snapshot can be recorded with --output", 2)
         return _replay_traces(chosen.file, chosen.conf, total, chosen.json)
+    except BrokenPipeError:
+        raise  # nobody reads what is printed: no fault of the file
     except OSError as error:
         return _fail(f"stridescope replay: cannot read {chosen.file}: {error.strerror or error}", 1)
     except RecordingError as error:

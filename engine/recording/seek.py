@@ -21,7 +21,7 @@ from stridescope.engine.recording.model import State
 from stridescope.engine.recording.state import advance
 
 # Machines kept in memory for a file without keyframes: further apart than a file's, for they are whole copies.
-_MADE_APART = 8192
+_MADE_APART = 16384
 _WAYPOINTS_APART = 128
 _WAYPOINTS_BEFORE = 256
 _WAYPOINTS = 32
