@@ -12,6 +12,8 @@ from stridescope.engine.torch.optim.single_tensor import SingleTensorOptimizer, 
 class Adadelta(SingleTensorOptimizer):
     """Steps in the units of the parameter: root mean square of past steps over that of the gradients."""
 
+    xla = (False, False)
+
     def __init__(
         self,
         params: Any,

@@ -7,10 +7,11 @@ from typing import Any
 from stridescope.engine import torch
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.optim import checks
-from stridescope.engine.torch.optim.single_tensor import SingleTensorOptimizer, counted, decayed, like
+from stridescope.engine.torch.optim.moments import MomentOptimizer
+from stridescope.engine.torch.optim.single_tensor import counted, like
 
 
-class Adam(SingleTensorOptimizer):
+class Adam(MomentOptimizer):
     """Steps scaled by running means of the gradient and of its square."""
 
     def __init__(
@@ -49,8 +50,7 @@ class Adam(SingleTensorOptimizer):
 
     def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Both running means begin at zero."""
-        state["exp_avg"] = like(param)
-        state["exp_avg_sq"] = like(param)
+        super().begin(param, group, state)
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = like(param)
 
@@ -59,14 +59,8 @@ class Adam(SingleTensorOptimizer):
         beta1, beta2 = group["betas"]
         lr = checks.scalar(group["lr"])
         step = counted(state)
-        if group["decoupled_weight_decay"]:
-            if group["weight_decay"] != 0:
-                param.mul_(1 - lr * group["weight_decay"])
-        else:
-            grad = decayed(grad, param, group["weight_decay"])
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
-        mean.lerp_(grad, 1 - beta1)
-        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        grad = self.weighted(param, grad, group, lr)
+        mean, square = self.moments(state, grad, beta1, beta2)
         if group["amsgrad"]:
             square = torch.maximum(state["max_exp_avg_sq"], square, out=state["max_exp_avg_sq"])
         denominator = (square.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])

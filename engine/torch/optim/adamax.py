@@ -7,11 +7,14 @@ from typing import Any
 from stridescope.engine import torch
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.optim import checks
+from stridescope.engine.torch.optim.moments import check
 from stridescope.engine.torch.optim.single_tensor import SingleTensorOptimizer, counted, decayed, like
 
 
 class Adamax(SingleTensorOptimizer):
     """Adam with the largest recent gradient in the place of the mean square."""
+
+    xla = (True, False)
 
     def __init__(
         self,
@@ -26,10 +29,7 @@ class Adamax(SingleTensorOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        checks.learning_rate(lr)
-        checks.not_negative(eps=eps)
-        checks.decay_rates(betas)
-        checks.not_negative(weight_decay=weight_decay)
+        check(lr, eps, betas, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
             "maximize": maximize, "differentiable": differentiable, "capturable": capturable,

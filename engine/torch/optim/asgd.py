@@ -13,6 +13,9 @@ from stridescope.engine.torch.optim.single_tensor import SingleTensorOptimizer, 
 class ASGD(SingleTensorOptimizer):
     """Gradient descent that also keeps the average of the parameters it has visited."""
 
+    on_device = "params, mus, etas, and state_steps"
+    xla = (True, False)
+
     counts_steps = False  # its counters live where the parameter lives
 
     def __init__(

@@ -6,18 +6,14 @@ from typing import Any
 
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.optim import checks
-from stridescope.engine.torch.optim.single_tensor import (
-    SingleTensorOptimizer,
-    counted,
-    counter,
-    decayed,
-    like,
-    plus,
-)
+from stridescope.engine.torch.optim.moments import MomentOptimizer, check
+from stridescope.engine.torch.optim.single_tensor import counted, counter, plus
 
 
-class NAdam(SingleTensorOptimizer):
+class NAdam(MomentOptimizer):
     """Adam with Nesterov's momentum."""
+
+    on_device = "params, mu_products{comma} and state_steps"
 
     def __init__(
         self,
@@ -34,10 +30,7 @@ class NAdam(SingleTensorOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        checks.learning_rate(lr)
-        checks.not_negative(eps=eps)
-        checks.decay_rates(betas)
-        checks.not_negative(weight_decay=weight_decay, momentum_decay=momentum_decay)
+        check(lr, eps, betas, weight_decay=weight_decay, momentum_decay=momentum_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
             "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
@@ -48,26 +41,19 @@ class NAdam(SingleTensorOptimizer):
     def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """The means begin at zero, the product of the momenta at one."""
         state["mu_product"] = counter(1.0, param, group)
-        state["exp_avg"] = like(param)
-        state["exp_avg_sq"] = like(param)
+        super().begin(param, group, state)
 
     def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Move by the gradient and by the mean that the next step will have."""
         beta1, beta2 = group["betas"]
         lr = checks.scalar(group["lr"])
         step = counted(state)
-        if group["decoupled_weight_decay"]:
-            if group["weight_decay"] != 0:
-                param.mul_(1 - lr * group["weight_decay"])
-        else:
-            grad = decayed(grad, param, group["weight_decay"])
+        grad = self.weighted(param, grad, group, lr)
         momentum = _momentum(beta1, step, group["momentum_decay"])
         after = _momentum(beta1, step + 1, group["momentum_decay"])
         state["mu_product"] *= momentum
         product = state["mu_product"].item()
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
-        mean.lerp_(grad, 1 - beta1)
-        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        mean, square = self.moments(state, grad, beta1, beta2)
         root = plus(square.div(1 - beta2**step).sqrt(), group["eps"], group)
         mean = mean.clone() if group["differentiable"] else mean
         param.addcdiv_(grad, root, value=-lr * (1.0 - momentum) / (1.0 - product))

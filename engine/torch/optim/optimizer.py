@@ -75,7 +75,6 @@ class Optimizer:
         for name in _HOOKS:
             self.__dict__.setdefault(name, OrderedDict())
         self._patch_step_function()
-        self.defaults.setdefault("differentiable", False)
         for group in self.param_groups:
             for option, value in self.defaults.items():
                 group.setdefault(option, value)

@@ -6,10 +6,11 @@ from typing import Any
 
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.optim import checks
-from stridescope.engine.torch.optim.single_tensor import SingleTensorOptimizer, counted, decayed, like, plus
+from stridescope.engine.torch.optim.moments import MomentOptimizer, check
+from stridescope.engine.torch.optim.single_tensor import counted, plus
 
 
-class RAdam(SingleTensorOptimizer):
+class RAdam(MomentOptimizer):
     """Adam that trusts its mean square only once enough gradients were seen."""
 
     def __init__(
@@ -26,10 +27,7 @@ class RAdam(SingleTensorOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        checks.learning_rate(lr)
-        checks.not_negative(eps=eps)
-        checks.decay_rates(betas)
-        checks.not_negative(weight_decay=weight_decay)
+        check(lr, eps, betas, weight_decay=weight_decay)
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
             "foreach": foreach, "capturable": capturable, "decoupled_weight_decay": decoupled_weight_decay,
@@ -37,24 +35,13 @@ class RAdam(SingleTensorOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
-        """Both running means begin at zero."""
-        state["exp_avg"] = like(param)
-        state["exp_avg_sq"] = like(param)
-
     def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Move by the mean, scaled by the mean square when its variance is tractable."""
         beta1, beta2 = group["betas"]
         lr = checks.scalar(group["lr"])
         step = counted(state)
-        if group["decoupled_weight_decay"]:
-            if group["weight_decay"] != 0:
-                param.mul_(1 - lr * group["weight_decay"])
-        else:
-            grad = decayed(grad, param, group["weight_decay"])
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
-        mean.lerp_(grad, 1 - beta1)
-        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        grad = self.weighted(param, grad, group, lr)
+        mean, square = self.moments(state, grad, beta1, beta2)
         correction = 1 - beta2**step
         move = mean / (1 - beta1**step) * lr
         longest = 2 / (1 - beta2) - 1

@@ -19,6 +19,8 @@ class SingleTensorOptimizer(Optimizer):
 
     as_real = True  # a complex parameter is updated as pairs of real numbers
     counts_steps = True
+    on_device = "params and state_steps"  # what ``capturable`` wants on the device, in PyTorch's words
+    xla = (True, True)  # whether PyTorch names XLA among the devices, one by one and with ``foreach``
 
     def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Fill the empty state of a parameter."""
@@ -62,13 +64,19 @@ class SingleTensorOptimizer(Optimizer):
 
     def _update_one(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         if group.get("capturable"):
-            _check_capturable(param, state)
+            self._check_capturable(param, state, bool(group.get("foreach")))
         if group.get("maximize"):
             grad = -grad
         if self.as_real and param.is_complex():
             param, grad = torch.view_as_real(param), torch.view_as_real(grad)
             state = {key: _real(value) for key, value in state.items()}
         self.update(param, grad, state, group)
+
+    def _check_capturable(self, param: Tensor, state: dict[str, Any], foreach: bool) -> None:
+        on, devices = param.device.type, CAPTURABLE_DEVICES if self.xla[foreach] else CAPTURABLE_DEVICES[:-1]
+        if on not in devices or state["step"].device.type != on:
+            what = self.on_device.format(comma="," if foreach else "")
+            raise AssertionError(f"If capturable=True, {what} must be on supported devices: {devices}.")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -81,14 +89,6 @@ class SingleTensorOptimizer(Optimizer):
 
 def _real(value: Any) -> Any:
     return torch.view_as_real(value) if isinstance(value, Tensor) and value.is_complex() else value
-
-
-def _check_capturable(param: Tensor, state: dict[str, Any]) -> None:
-    on = param.device.type
-    if on not in CAPTURABLE_DEVICES or state["step"].device.type != on:
-        raise AssertionError(
-            f"If capturable=True, params and state_steps must be on supported devices: {CAPTURABLE_DEVICES}."
-        )
 
 
 def counter_dtype(fused: Any = None) -> dtype:
