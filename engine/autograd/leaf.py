@@ -112,7 +112,7 @@ def detach_(self: Tensor) -> Tensor:
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
     self._node, self._requires_grad, self._output_nr = None, False, 0
-    self._hooks, self._retains_grad = None, False
+    self._retains_grad = False
     spread_requires_grad(self, False)
     if self._id and (emit := journal.emit) is not None:
         emit((RequiresGradSet.code, self._id, False))

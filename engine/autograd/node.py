@@ -229,10 +229,13 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
     return node
 
 
-def set_history(node: Node, outputs: Sequence[Tensor]) -> None:
-    """Make ``node`` the grad_fn of these results, in order."""
+def set_history(node: Node, outputs: Sequence[Tensor | None]) -> None:
+    """Make ``node`` the grad_fn of these results, in order; None stands for one that was not computed."""
     metas = node._outputs
     for tensor in outputs:
+        if tensor is None:
+            metas.append(None)
+            continue
         tensor._output_nr = len(metas)
         metas.append(meta_of(tensor))
         tensor._node, tensor._requires_grad = node, True

@@ -109,6 +109,56 @@ NAMES = {
 KINDS = {name: type(name, (OneNode,), {"__slots__": (), "__module__": "builtins"}) for name in set(NAMES.values())}
 
 
+# Formulas whose own derivative does not exist: what is said when it is asked for.
+REFUSED: dict[str, tuple[type[Exception], str]] = {
+    **{
+        name: (RuntimeError, f"derivative for aten::{op} is not implemented")
+        for name, op in (
+            ("CtcLossBackward0", "_ctc_loss_backward"),
+            ("HardsigmoidBackward0", "hardsigmoid_backward"),
+            ("HardsigmoidBackward1", "hardsigmoid_backward"),
+            ("MultiMarginLossBackward0", "multi_margin_loss_backward"),
+            ("MultilabelMarginLossBackward0", "multilabel_margin_loss_backward"),
+            ("ScaledDotProductFlashAttentionForCpuBackward0", "_scaled_dot_product_flash_attention_for_cpu_backward"),
+            ("SegmentReduceBackward0", "_segment_reduce_backward"),
+        )
+    },
+    "PdistBackward0": (NotImplementedError, "the derivative for '_pdist_backward' is not implemented."),
+    "GridSampler2DBackward0": (NotImplementedError, "grid_sampler_2d's second derivative is not in Stridescope yet"),
+    "GridSampler3DBackward0": (NotImplementedError, "grid_sampler_3d's second derivative is not in Stridescope yet"),
+}
+
+
+class Refusal(Node):
+    """A node that stands for a derivative that does not exist."""
+
+    __slots__ = ("reason",)
+    reason: tuple[type[Exception], str]
+    shown_name = "torch::autograd::NotImplemented"
+
+    def _run(self, gradients: Gradients) -> Gradients:
+        """Always raises."""
+        kind, text = self.reason
+        raise kind(text)
+
+
+Refusal.__name__ = Refusal.__qualname__ = "NotImplemented"
+Refusal.__module__ = "builtins"
+
+
+def _refusing(name: str, formula: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        results = formula(*args)
+        tensors = [a for a in args if isinstance(a, Tensor)]
+        if grad_mode.formula and any(t._requires_grad for t in tensors):
+            node = Refusal(tuple(gradient_edge(t) if t._requires_grad else NO_EDGE for t in tensors))
+            node.reason = REFUSED[name]
+            set_history(node, _tensors(results))
+        return results
+
+    return run
+
+
 FORWARD = {second: first for first, second in NAMES.items()}
 
 
@@ -127,6 +177,8 @@ DOUBLE: dict[str, Callable[..., Gradients]] = {"TanhBackwardBackward0": _tanh, "
 
 def as_one_node(name: str, formula: Callable[..., Any]) -> Callable[..., Any]:
     """The formula of the node ``name``, or, where PyTorch has it as one op, the same under one node when recorded."""
+    if name in REFUSED:
+        return _refusing(name, formula)
     if name not in NAMES:
         return formula
     kind = KINDS[NAMES[name]]

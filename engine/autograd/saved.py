@@ -128,19 +128,18 @@ class SavedTensor:
         tensor = self._tensor
         if tensor is None:
             raise RuntimeError(FREED)
+        detached = not (self._is_output or self._is_leaf) and tensor._node is None
+        if detached and (node is None or not node.stands_in):
+            raise RuntimeError(
+                "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not "
+                "supported, please use out-of-place `.detach()` instead"
+            )
         counter = tensor._version_counter
         if counter is not None and counter.value != self._version:
             raise RuntimeError(self._conflict(tensor, node, counter.value))
         if self._is_output:
             return self._restored(tensor, node)
-        if not self._is_leaf and tensor._node is None:
-            if node is not None and node.stands_in:
-                return self._with_history(tensor, node)
-            raise RuntimeError(
-                "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not "
-                "supported, please use out-of-place `.detach()` instead"
-            )
-        return tensor
+        return self._with_history(tensor, node) if detached else tensor
 
     def _unpacked(self, unpack: Callable[[Any], Any]) -> Tensor:
         tensor = unpack(self._packed)

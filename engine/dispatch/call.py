@@ -280,7 +280,7 @@ def track(op: Op, args: tuple[Any, ...], out: Any) -> None:
         out = (out,)
     results = tuple(out)
     carriers = _carriers(op, results)
-    if carriers:
+    if any(carrier is not None for carrier in carriers):
         node = make_node(op, args)
         set_history(node, carriers)
         node.save_arguments(args)
@@ -300,11 +300,12 @@ def _track_one(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
         emit((GradFnSet.code, tensor_id(out), node_id(node), 0))
 
 
-def _carriers(op: Op, results: Any) -> list[Tensor]:
+def _carriers(op: Op, results: Any) -> list[Tensor | None]:
+    """The results that get a grad_fn; one that was not computed keeps its number."""
     chosen = op.differentiable_outputs
     if chosen is not None:
         return [results[i] for i in chosen]
-    return [r for r in results if r.dtype.is_floating_point or r.dtype.is_complex]
+    return [r for r in results if r is None or r.dtype.is_floating_point or r.dtype.is_complex]
 
 
 NUMBER_TYPES = frozenset((int, float, bool, complex))

@@ -14,6 +14,7 @@ from stridescope.engine.dtype import BOOL, FLOAT, INTEGER, dtype, int64
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.extremes import comparable
+from stridescope.engine.ops.lookup import where
 from stridescope.engine.ops.reduce import widened
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
@@ -173,12 +174,13 @@ def _logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> 
     if grad.dtype.is_complex:
         sums = (grad.conj().log() - result).flip(dim).logcumsumexp(dim).flip(dim)
         return (sums + self).exp().conj()  # type: ignore[no-any-return]
-    low = float("-inf")
-    positive = grad.masked_fill(grad <= 0, 0).log()
-    negative = (-grad.masked_fill(grad >= 0, 0)).log()
+    # A gradient has no logarithm where it is not positive: its positive and negative parts go apart, and where a part
+    # has nothing stands the lowest number, whose exponential is 0 and whose slope is finite.
+    low = -3.3e38 if grad.dtype.name == "bfloat16" else float(np.finfo(grad.dtype.np).min)
+    log = grad.abs().log()
     parts = [
-        ((log.masked_fill(log.isnan(), low) - result).flip(dim).logcumsumexp(dim).flip(dim) + self).exp()
-        for log in (positive, negative)
+        ((where(mask, log, low) - result).flip(dim).logcumsumexp(dim).flip(dim) + self).exp()
+        for mask in (grad > 0, grad < 0)
     ]
     return parts[0] - parts[1]  # type: ignore[no-any-return]
 

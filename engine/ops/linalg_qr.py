@@ -135,7 +135,7 @@ def check_matrix_old(name: str, tensor: Tensor) -> None:
 
 
 def _no_derivative(name: str) -> Any:
-    raise RuntimeError(f"the derivative for '{name}' is not implemented.")
+    raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
 
 define(

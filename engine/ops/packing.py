@@ -28,14 +28,12 @@ def _pack(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Te
 
 
 def _pack_grad(grad: Tensor, input_sym_sizes: Sequence[int], result1: Tensor, batch_first: bool) -> Any:
-    array, sizes = resolved(grad), resolved(result1).tolist()
-    shape = tuple(input_sym_sizes)
-    total = np.zeros(shape, array.dtype)
-    target, at = total.swapaxes(0, 1) if batch_first else total, 0
-    for t, n in enumerate(sizes):
-        target[t, :n] = array[at : at + n]
+    total: Any = grad.new_zeros(tuple(input_sym_sizes))
+    target, at = total.transpose(0, 1) if batch_first else total, 0
+    for t, n in enumerate(resolved(result1).tolist()):
+        target.select(0, t).narrow(0, 0, n).copy_(grad.narrow(0, at, n))
         at += n
-    return fresh(total, grad.dtype, grad.device)
+    return total
 
 
 define(

@@ -23,7 +23,7 @@ Parts = tuple[Tensor, Tensor, Tensor]
 
 
 def _no_derivative(name: str) -> Any:
-    raise RuntimeError(f"the derivative for '{name}' is not implemented.")
+    raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
 
 def _whole(array: Any) -> Array:

@@ -164,7 +164,7 @@ def _incomplete(function: str, upper: bool) -> Callable[..., Any]:
 
 
 def _no_derivative(name: str) -> Any:
-    raise RuntimeError(f"the derivative for '{name}' is not implemented.")
+    raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
 
 for _name, _function, _sign in (("igamma", "gammainc", 1.0), ("igammac", "gammaincc", -1.0)):

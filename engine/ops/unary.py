@@ -23,7 +23,7 @@ NO_INPLACE_GRADIENT = ("acosh", "asinh", "atanh")
 
 def _refused(name: str) -> Callable[..., Any]:
     def formula(grad: Tensor) -> Tensor:
-        raise RuntimeError(f"the derivative for 'inplace version of {name}' is not implemented.")
+        raise NotImplementedError(f"the derivative for 'inplace version of {name}' is not implemented.")
 
     return formula
 

@@ -13,7 +13,9 @@ from stridescope.engine.autograd.blank import zeros, zeros_like
 from stridescope.engine.autograd.edges import gradient_edge
 from stridescope.engine.autograd.modes import enable_grad, no_grad
 from stridescope.engine.autograd.node import Gradients, Node, set_history
+from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.ops.arithmetic import BOOL_SUB
+from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, alias, from_array
 
@@ -204,7 +206,7 @@ def _difference(func: Function, inputs: Sequence[Any], array: Array, index: tupl
 def _values(func: Function, inputs: Sequence[Any]) -> list[Array]:
     with no_grad():
         outputs = _as_tuple(func(*[one.detach() if isinstance(one, Tensor) else one for one in inputs]))
-    return [out.detach().clone().reshape(-1)._array.copy() for out in outputs]
+    return [resolved(out.detach()).reshape(-1).copy() for out in outputs]
 
 
 def _analytical(
@@ -253,7 +255,7 @@ def _backward_jacobian(output: Tensor, inputs: Sequence[Any], positions: list[in
                 raise GradcheckError("Gradient has dtype mismatch")
             if gradient.shape != one.shape:
                 raise GradcheckError("Analytical gradient has incorrect size")
-            jacobian[:, number] = gradient.detach().clone().reshape(-1)._array
+            jacobian[:, number] = resolved(gradient.detach()).reshape(-1)
     return found
 
 
@@ -380,7 +382,7 @@ def gradgradcheck(
 def _random_like(output: Tensor, apart: bool) -> Tensor:
     """Random numbers in the shape of an output, from the global generator; ``apart`` puts gaps between them."""
     made: Any = zeros(output.shape, output)
-    (made.view_as_real() if output.dtype.is_complex else made).uniform_(-1, 1)
+    (op_call("view_as_real")(made) if output.dtype.is_complex else made).uniform_(-1, 1)
     if apart and made.numel() > 1:
         made = made.repeat_interleave(2, -1)[..., ::2]
     return made.requires_grad_()  # type: ignore[no-any-return]
