@@ -179,7 +179,7 @@ def _logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> 
     low = -3.3e38 if grad.dtype.name == "bfloat16" else float(np.finfo(grad.dtype.np).min)
     log = grad.abs().log()
     parts = [
-        ((where(mask, log, low) - result).flip(dim).logcumsumexp(dim).flip(dim) + self).exp()
+        ((where(mask, log, log.new_full((), low)) - result).flip(dim).logcumsumexp(dim).flip(dim) + self).exp()
         for mask in (grad > 0, grad < 0)
     ]
     return parts[0] - parts[1]  # type: ignore[no-any-return]
