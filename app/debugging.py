@@ -40,6 +40,8 @@ class Debugging(QObject):
         panels = window.workbench.panels
         self._editor, self._console = panels["editor"], panels["console"]
         self._points, self._watches, self._variables = panels["breakpoints"], panels["watches"], panels["variables"]
+        self._said = ""
+        self._time.moved.connect(self._fall_silent)
         self._session.points.changed.connect(self._show_points)
         self._session.points.counted.connect(self._show_points)
         self._session.changed.connect(self._follow_status)
@@ -144,7 +146,14 @@ class Debugging(QObject):
             self._time.select(self._selection())
 
     def _say(self, words: str) -> None:
+        self._said = words
         self._window.banner.say(words, failure=False)
+
+    def _fall_silent(self) -> None:
+        """Take back what was said of a step that one looks at no more."""
+        if self._said and self._window.banner.words == self._said:
+            self._window.banner.hide()
+        self._said = ""
 
     # ---- forks -------------------------------------------------------------------------------------------------
 

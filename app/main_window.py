@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from time import perf_counter
 
-from PySide6.QtCore import QPoint, QSettings, Qt, QTimer
+from PySide6.QtCore import QPoint, QSettings, QSize, Qt, QTimer
 from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -30,6 +30,7 @@ from stridescope.app.items.icons import icon
 from stridescope.app.moment import moment_at
 from stridescope.app.panels import BY_ID as PANELS_BY_ID
 from stridescope.app.panels.editor_model import EditorPicture, file_name
+from stridescope.app.script_file import is_notebook, read_script, write_script
 from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.session import EMPTY, IMPORTING, REPLAY, RUNNING, STARTING, WAITING, Session
 from stridescope.app.stepping import Stepping
@@ -117,7 +118,7 @@ class MainWindow(QMainWindow):
         for widget in (self.toolbar, self.banner, self._pages):
             column.addWidget(widget)
         self.setCentralWidget(centre)
-        self.resize(1600, 1000)
+        self.resize(QSize(1600, 1000).boundedTo(self.screen().availableSize()))
         layout = QSettings().value("layout/1") if self._remember else None
         if isinstance(layout, list):
             self.workbench.restore_layout([str(state) for state in layout])
@@ -187,7 +188,7 @@ class MainWindow(QMainWindow):
     def _preview(self, path: str) -> None:
         """Show the script's text before the worker has begun with it."""
         try:
-            text = Path(path).read_text(encoding="utf-8", errors="replace")
+            text = "" if is_notebook(path) else read_script(path)
         except OSError:
             return
         self.workbench.panels["editor"].show_picture(EditorPicture(0, path, text, 0, (), {}, "", None))
@@ -215,12 +216,11 @@ class MainWindow(QMainWindow):
         if self.session.program is None or not editor.document().isModified():
             return True
         try:
-            Path(self.session.program.path).write_text(editor.toPlainText(), encoding="utf-8")
-        except OSError as error:
-            self.banner.say(
-                tr("{path} cannot be written: {why}", path=self.session.program.path, why=error.strerror or error),
-                failure=True,
-            )
+            write_script(self.session.program.path, editor.toPlainText())
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            words = tr("{path} cannot be written: {why}", path=self.session.program.path, why=why)
+            self.banner.say(words, failure=True)
             return False
         editor.document().setModified(False)
         self.banner.say(tr("Saved: restart to run it"), failure=False)
@@ -304,10 +304,18 @@ class MainWindow(QMainWindow):
                 return
         self._shown_at = perf_counter()
         editor = self.workbench.panels["editor"]
-        editor.setReadOnly(
-            self.session.program is None or editor.picture is None or editor.picture.path != self.session.program.path
-        )
+        editor.setReadOnly(not self._is_editable(editor.picture))
         self.workbench.present(moment)
+
+    def _is_editable(self, picture: EditorPicture | None) -> bool:
+        """Whether the editor shows the program's own text; that of a notebook is made from its cells."""
+        program = self.session.program
+        return (
+            program is not None
+            and picture is not None
+            and picture.path == program.path
+            and not is_notebook(program.path)
+        )
 
     @property
     def settled(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QSpinBox, QWidget
 
 from stridescope.app.points import CHANGES, WHAT
@@ -53,6 +54,8 @@ class PointDialog(QDialog):
             self._form.addRow(words, widget)
         self._form.addRow("", self.enabled)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel)
+        for button in buttons.buttons():
+            button.setIcon(QIcon())  # some desktops put pictures of their own there
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         self._form.addRow(buttons)

@@ -64,6 +64,7 @@ class Session(QObject):
         self._import: SnapshotImport | None = None
         self._folder: str | None = None
         self._path = ""
+        self._until = False  # whether the script runs to a place that was asked for, and need not say why it stops
         self._watch = QTimer(self, interval=WATCH_MS)
         self._tidy = QTimer(self, interval=WATCH_MS)
         self._tidy.timeout.connect(self._leave)
@@ -242,6 +243,7 @@ class Session(QObject):
     def run_to(self, path: str, line: int) -> None:
         """Run until a line is reached."""
         self._go(protocol.RunTo(path, line))
+        self._until = True
 
     def pause(self) -> None:
         """Stop as soon as possible."""
@@ -281,6 +283,7 @@ class Session(QObject):
     def run_until(self, kind: str) -> None:
         """Run to the next of something: a kind of breakpoint, good for once."""
         self._go(protocol.RunUntil(protocol.Breakpoint(kind=kind)))
+        self._until = True
 
     def _send_points(self) -> None:
         if self.live:
@@ -288,6 +291,7 @@ class Session(QObject):
         self.changed.emit()
 
     def _go(self, command: protocol.Command) -> None:
+        self._until = False
         if self.status == WAITING:
             self._send(command)
             self._set_status(RUNNING)
@@ -333,8 +337,10 @@ class Session(QObject):
         self._look()
         self._watch.stop()
         self._set_status(WAITING)
-        if detail and reason not in ("step", "start"):
-            (self.failed if reason == "error" else self.told).emit(detail)
+        if reason == "error":
+            self.failed.emit(detail)
+        elif reason == "breakpoint" and not self._until:
+            self.told.emit(tr("Breakpoint: {what}", what=detail))
 
     def _end(self, reply: protocol.Ended) -> None:
         words = self._client.last_words if self._client is not None else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from stridescope.app import theme as themes
@@ -13,7 +13,7 @@ from stridescope.app.items.icons import draw_icon
 from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.text import tr
 
-HEAD_HEIGHT = 32
+HEAD_HEIGHT, TOOL_HEIGHT = 32, 28
 LEAST_FACTS = 40  # pixels: fewer hold no word
 
 
@@ -71,9 +71,9 @@ class _Head(QWidget):
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus if len(titles) > 1 else Qt.FocusPolicy.NoFocus)
         self.setAccessibleName(", ".join(titles))
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 12, 1)
-        layout.addStretch(1)
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 12, 3)
+        self._row.addStretch(1)
 
     def choose(self, place: int) -> None:
         """Name ``place`` first."""
@@ -81,7 +81,29 @@ class _Head(QWidget):
         self._title, self._facts, self._right = self._titles[place], "", ""
         for page, tool in self._tools.items():
             tool.setVisible(page == place)
+        self._make_room()
         self.update()
+
+    def _make_room(self) -> None:
+        """Give the tool a row of its own where the titles leave none beside them."""
+        tool = self._tools.get(self._current)
+        beside = tool is None or self._width_of_titles() + tool.width() + 12 <= self.width()
+        self.setFixedHeight(HEAD_HEIGHT if beside else HEAD_HEIGHT + TOOL_HEIGHT)
+
+    def _width_of_titles(self) -> float:
+        return 34 + text_width(self._title, bold=True) + self._width_of_others()
+
+    def _width_of_others(self) -> float:
+        others = sum(text_width("·") + text_width(title) + 16 for title in self._titles)
+        return others - text_width("·") - text_width(self._titles[self._current]) - 16
+
+    def _tool_width(self) -> float:
+        tool = self._tools.get(self._current)
+        return tool.width() + 12 if tool is not None and self.height() == HEAD_HEIGHT else 0
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._make_room()
 
     def set_heading(self, title: str, facts: str, right: str) -> None:
         if (title, facts, right) != (self._title, self._facts, self._right):
@@ -90,7 +112,7 @@ class _Head(QWidget):
 
     def add_tool(self, place: int, tool: QWidget) -> None:
         self._tools[place] = tool
-        self.layout().addWidget(tool)  # type: ignore[union-attr]
+        self._row.addWidget(tool, 0, Qt.AlignmentFlag.AlignBottom)
         tool.setVisible(place == self._current)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
@@ -106,7 +128,7 @@ class _Head(QWidget):
         painter.end()
 
     def _draw_titles(self, sketch: Sketch) -> float:
-        baseline = self.height() / 2 + 4
+        baseline = HEAD_HEIGHT / 2 + 4
         x = 12 + sketch.text(12, baseline, self._title, bold=True) + 10
         room = self._room_for_facts(x)
         if self._facts and room >= LEAST_FACTS:
@@ -115,16 +137,14 @@ class _Head(QWidget):
             if place != self._current:
                 x += sketch.text(x, baseline, "·", "faint") + 8
                 width = sketch.text(x, baseline, title, "text" if place == self._hovered else "dim")
-                self._places.append((QRectF(x - 4, 0, width + 8, self.height()), place))
+                self._places.append((QRectF(x - 4, 0, width + 8, HEAD_HEIGHT), place))
                 x += width + 8
         return x
 
     def _room_for_facts(self, start: float) -> float:
         """Pixels that the other titles, and what stands at the right, leave for the facts: those give way first."""
-        others = sum(text_width("·") + text_width(title) + 16 for title in self._titles) - text_width(self._title) - 16
-        tool = self._tools.get(self._current)
-        right = tool.width() if tool else 24 if self.growable else 0
-        return self.width() - 24 - start - others - right
+        right = self._tool_width() or (24 if self.growable else 0)
+        return self.width() - 24 - start - self._width_of_others() - right
 
     def _draw_right(self, sketch: Sketch, end: float) -> None:
         right = self.width() - 12.0

@@ -39,7 +39,7 @@ class TableRow:
     quiet: bool = False
     hatched: bool = False
     indent: int = 0
-    picture: bytes = b""  # grey bytes, PICTURE wide and high, drawn in the last column
+    picture: bytes = b""  # grey bytes, PICTURE wide and high, drawn in the second column
 
 
 class Rows(QAbstractTableModel):
@@ -187,7 +187,7 @@ class _Cell(QStyledItemDelegate):
         if self._table.hasFocus() and index.row() == self._table.currentIndex().row():
             painter.fillRect(QRect(rect.left(), rect.bottom() - 1, rect.width(), 1), sketch.color("now"))
         painter.fillRect(QRect(rect.left(), rect.bottom(), rect.width(), 1), sketch.theme.mix("line", 0.5))
-        if row.picture and index.column() == len(row.cells) - 1:
+        if row.picture and index.column() == 1:
             self._draw_picture(sketch, rect, row)
         else:
             self._words(sketch, rect, row, index.column())

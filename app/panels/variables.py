@@ -16,7 +16,7 @@ from stridescope.app.text import tr
 from stridescope.engine.recording.model import State
 from stridescope.engine.worker.protocol import Inspect, Inspected
 
-COLUMNS = ("name", "value", "stride", "device", "ver", "")  # the last one is the small picture
+COLUMNS = ("name", "", "value", "stride", "device", "ver")  # the second one is the small picture
 AT_ONCE = 100  # parts that are asked for together
 LARGEST_SHOWN = 1 << 16  # elements of a tensor that is drawn small
 
@@ -89,7 +89,7 @@ class VariablesPanel(Table):
         rows = [self._table_row(number, variable) for number, variable in enumerate(self._shown, 1)]
         chosen = self._moment.selection.tensor
         self.show_rows(rows, frozenset(i for i, v in enumerate(self._shown, 1) if v.tensor and v.tensor == chosen))
-        self.fit_columns((110, 150, 56, 46, 30))
+        self.fit_columns((90, 56, 150, 56, 46, 30))
         if self._live:
             for place in [v.place for v in self._shown if v.opened and v.place not in self._insides]:
                 if place is not None and place not in self._questions.values():
@@ -125,7 +125,7 @@ class VariablesPanel(Table):
         if not variable.name:
             return TableRow(number, (variable.text, "", "", "", "", ""), quiet=True)
         sign = {None: "", True: "▾ ", False: "▸ "}[variable.opened]
-        cells = (sign + variable.name, variable.text, *variable.facts, "")
+        cells = (sign + variable.name, "", variable.text, *variable.facts)
         picture = self._picture(variable.tensor) if variable.tensor else b""
         return TableRow(
             number, cells, variable.storage, quiet=bool(variable.more), indent=variable.depth, picture=picture

@@ -14,7 +14,7 @@ from stridescope.engine.recording.model import Frame
 from stridescope.engine.worker.protocol import Part
 
 _INSIDE = re.compile(r"[\[.]")  # what stands between a name and the path to a tensor inside
-_OPENABLE = re.compile(r"[\[({<]|\w+\(|\w+ at ")
+_OPENABLE = re.compile(r"[\[({]|<(?!module |function |class |built)|\w+\(")
 
 
 @dataclasses.dataclass(frozen=True)

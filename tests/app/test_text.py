@@ -37,7 +37,7 @@ def visible() -> set[str]:
         | set(MENUS)
         | set(reasons.REASONS)
         | {*points.WHAT.values(), *points.CHANGES.values(), *NONE_BACK.values(), breakpoints.HELP}
-        | {*variables.COLUMNS[:-1]}
+        | {word for word in variables.COLUMNS if word}
         | {*tensors_model.COLUMNS, *saved_model.COLUMNS}
     )
     found |= {words for panel in PANELS for words in (panel.title, panel.help)}

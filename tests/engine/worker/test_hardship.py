@@ -144,6 +144,27 @@ def test_child_processes_work_and_record_nothing(run: Starter) -> None:
     assert not [event for event in work.events(FrameEntered) if event.function == "square"]
 
 
+def test_workers_of_a_dataloader_and_a_pool_record_nothing_and_give_their_batches(run: Starter) -> None:
+    work = run("loads_in_workers")
+    assert work.wait(Ended, timeout=90) == Ended(0, "finished")
+    assert output(work) == "[[0, 0], [1, 1], [2, 4], [3, 9]]\n[[4, 16], [5, 25], [6, 36], [7, 49]]\n[1, 8, 27]\n"
+    assert {event.function for event in work.events(FrameEntered)} >= {"<module>", "Squares"}
+    assert "cube" not in {event.function for event in work.events(FrameEntered)}
+
+
+def test_a_step_over_a_batch_from_worker_processes_ends_at_the_next_line(run: Starter) -> None:
+    work = run("loads_in_workers", breakpoints=(Breakpoint(path=str(SCRIPTS / "loads_in_workers.py"), line=22),))
+    for _ in range(2):
+        assert work.wait(Stopped, timeout=60).reason == "breakpoint"
+        work.send(Step("line", "over"))
+        stopped = work.wait(Stopped, timeout=60)
+        assert work.state(stopped.step).line == 23
+        work.send(Run())
+    work.wait(Stopped, timeout=60)  # the loop's last look for a batch
+    work.send(Run())
+    assert work.wait(Ended, timeout=90).status == 0
+
+
 def test_threads_have_their_own_frames(run: Starter) -> None:
     work = run("two_threads")
     assert work.wait(Ended).status == 0
