@@ -15,6 +15,7 @@ from stridescope.engine.dispatch.overlap import refuse_overlap
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import cast, kernel, resolved, store
 from stridescope.engine.dtype import BOOL, FROM_NUMPY, cpp_name, scalar_name
+from stridescope.engine.kernels.small_products import matrix_product
 from stridescope.engine.layout import broadcast_shapes, wrap_dim
 from stridescope.engine.ops.arithmetic import conj, scaled
 from stridescope.engine.ops.matmul_grads import first_factor_grad, second_factor_grad
@@ -27,7 +28,7 @@ def product(a: Any, b: Any) -> Any:
     """``a @ b``; half precisions accumulate in float32."""
     if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":
         return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
-    return np.matmul(a, b)
+    return matrix_product(a, b)
 
 
 def check_factors(a: Tensor, b: Tensor) -> None:
@@ -280,7 +281,7 @@ def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
 addmm = define(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     doc="A matrix product, times alpha, added to self times beta.",
-    run=_blend("addmm", np.matmul, _check_addmm),
+    run=_blend("addmm", matrix_product, _check_addmm),
     grads={
         "self": lambda grad, beta: scaled(grad, conj(beta)),
         "mat1": lambda grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha: first_factor_grad(
