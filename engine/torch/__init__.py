@@ -100,7 +100,7 @@ SUBMODULES = (
 # Names whose module is loaded when a script first asks for them.
 LATER = {
     "load": "serialization", "save": "serialization", "compile": "compiler", "vmap": "func", "GradScaler": "amp",
-    "svd_lowrank": "_lowrank", "pca_lowrank": "_lowrank",
+    "Event": "streams", "Stream": "streams", "svd_lowrank": "_lowrank", "pca_lowrank": "_lowrank",
 }  # fmt: skip
 
 

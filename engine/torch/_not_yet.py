@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 FUNCTIONS = (
-    "Event", "Stream", "batch_norm_backward_elemt", "batch_norm_backward_reduce", "batch_norm_elemt",
+    "batch_norm_backward_elemt", "batch_norm_backward_reduce", "batch_norm_elemt",
     "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts", "batch_norm_stats", "batch_norm_update_stats",
     "choose_qparams_optimized", "cond", "conv_tbc", "dequantize", "dsmm", "eig", "empty_quantized",
     "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine", "fork", "frobenius_norm", "from_dlpack",

@@ -47,6 +47,36 @@ def test_pytorchs_viewer_opens_a_dump(command: str, conf: str, torch_python: str
         assert "14 entries" in done.stdout and "free in CUDA" in done.stdout
 
 
+READ_EVERYTHING = """
+import pickle, sys
+from torch.cuda import _memory_viz as viz
+before, after = (pickle.load(open(path, "rb")) for path in sys.argv[1:])
+plain = lambda lines: lines
+print(viz.segsum(after))
+print(viz.trace(after))
+print(viz.segments(after, plain))
+print(viz.memory(after, plain))
+print(viz.compare(before["segments"], after["segments"], plain))
+for page in (viz.trace_plot(after), viz.segment_plot(after)):
+    assert "<!DOCTYPE html>" in page, page[:40]
+"""
+
+
+@pytest.mark.parametrize("conf", ["", "expandable_segments:True"])
+def test_pytorchs_reader_takes_every_view_of_a_dump(conf: str, torch_python: str, tmp_path: pathlib.Path) -> None:
+    gpu = lived(conf)
+    dump_snapshot(snapshot([gpu.allocator]), tmp_path / "before.pickle")
+    gpu.allocator.malloc(40 * MIB)
+    dump_snapshot(snapshot([gpu.allocator]), tmp_path / "after.pickle")
+    paths = [str(tmp_path / f"{name}.pickle") for name in ("before", "after")]
+    done = subprocess.run(
+        [torch_python, "-W", "ignore", "-c", READ_EVERYTHING, *paths], capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert "only_after" in done.stdout and "active_allocated" in done.stdout
+    assert "test_pytorchs_reader_takes_every_view_of_a_dump" in done.stdout, "the frames are there"
+
+
 PRINT_SUMMARY = """
 import collections, json, sys, torch.cuda.memory as memory
 stats = collections.OrderedDict(json.loads(sys.stdin.read()))

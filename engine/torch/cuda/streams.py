@@ -21,9 +21,11 @@ from stridescope.engine.devices.streams import (
     current_stream as current_handle,
 )
 from stridescope.engine.torch.cuda.device_index import device_index
+from stridescope.engine.torch.streams import Event as AnyEvent
+from stridescope.engine.torch.streams import Stream as AnyStream
 
 
-class Stream:
+class Stream(AnyStream):
     """A queue of work on a device. With ``with torch.cuda.stream(s):`` the ops of the block join it."""
 
     def __init__(self, device: Any = None, priority: int = 0, **found: int) -> None:
@@ -36,6 +38,7 @@ class Stream:
         self.priority = max(GREATEST_PRIORITY, priority)
         handle = found.get("cuda_stream", found.get("stream_id"))
         self.cuda_stream = new_stream_handle(self.priority) if handle is None else handle
+        self.device, self.stream_id = torch_device("cuda", self.device_index), self.cuda_stream
         self._contexts: list[StreamContext] = []
 
     @staticmethod
@@ -43,25 +46,11 @@ class Stream:
         """The least and the greatest priority that a stream can have; smaller numbers go first."""
         return LEAST_PRIORITY, GREATEST_PRIORITY
 
-    @property
-    def device(self) -> torch_device:
-        """The device whose queue it is."""
-        return torch_device("cuda", self.device_index)
-
-    @property
-    def stream_id(self) -> int:
-        """The number of the stream; 0 is the default one."""
-        return self.cuda_stream
-
-    def wait_event(self, event: Event) -> None:
+    def wait_event(self, event: Any) -> None:
         """Let later work of this stream wait for an event; the host goes on at once."""
         event.wait(self)
 
-    def wait_stream(self, stream: Stream) -> None:
-        """Let later work of this stream wait for all present work of another."""
-        self.wait_event(stream.record_event())
-
-    def record_event(self, event: Event | None = None) -> Event:
+    def record_event(self, event: Any = None) -> Any:
         """Mark the present end of the queue."""
         event = event or Event()
         event.record(self)
@@ -75,6 +64,15 @@ class Stream:
     def synchronize(self) -> None:
         """Wait until the queue is empty."""
         self._gpu.wait_for(self.cuda_stream)
+
+    def is_capturing(self) -> bool:
+        """Whether a graph is being captured."""
+        return self._gpu.allocator.captures_underway > 0
+
+    @property
+    def native_handle(self) -> int:
+        """The handle, as CUDA has it."""
+        return self.cuda_stream
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """The version of the CUDA stream protocol, and the handle."""
@@ -92,14 +90,6 @@ class Stream:
     def __exit__(self, *failure: object) -> None:
         self._contexts.pop().__exit__(*failure)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Stream):
-            return False
-        return (self.cuda_stream, self.device_index) == (other.cuda_stream, other.device_index)
-
-    def __hash__(self) -> int:
-        return hash((self.cuda_stream, self.device_index))
-
     def __repr__(self) -> str:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
 
@@ -111,7 +101,7 @@ class ExternalStream(Stream):
         super().__init__(device, cuda_stream=stream_ptr)
 
 
-class Event:
+class Event(AnyEvent):
     """A mark in a queue. With ``enable_timing`` two of them measure the time between, on the simulated clock."""
 
     def __init__(
@@ -126,7 +116,7 @@ class Event:
         self.device: torch_device | None = None
         self._mark: SimulatedEvent | None = None
 
-    def record(self, stream: Stream | None = None) -> None:
+    def record(self, stream: Any = None) -> None:
         """Mark the present end of a stream's queue; of the current one by default."""
         stream = stream or current_stream()
         if self.device is not None and self.device.index != stream.device_index:
@@ -136,7 +126,7 @@ class Event:
         self.device = stream.device
         self._mark = device_at(stream.device_index).record_event(stream.cuda_stream)
 
-    def wait(self, stream: Stream | None = None) -> None:
+    def wait(self, stream: Any = None) -> None:
         """Let later work of a stream wait for this event."""
         stream = stream or current_stream()
         if self._mark is not None:
@@ -163,7 +153,7 @@ class Event:
         """What another process would open the event with: there is none for a simulated device."""
         raise NotImplementedError("torch.cuda.Event.ipc_handle is not in Stridescope yet")
 
-    def elapsed_time(self, end_event: Event) -> float:
+    def elapsed_time(self, end_event: Any) -> float:
         """Milliseconds between two recorded events."""
         if not (self.enable_timing and end_event.enable_timing):
             raise ValueError("Both events must be created with argument 'enable_timing=True'.")
@@ -171,7 +161,7 @@ class Event:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
         if not (self.query() and end_event.query()):
             raise RuntimeError("Both events must be completed before calculating elapsed time.")
-        return (end_event._mark.time_ns - self._mark.time_ns) / 1e6
+        return float((end_event._mark.time_ns - self._mark.time_ns) / 1e6)
 
     @property
     def cuda_event(self) -> int:

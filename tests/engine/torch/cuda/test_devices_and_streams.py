@@ -298,3 +298,27 @@ def test_a_factory_goes_to_the_backend_of_the_device_that_it_names(torch: Any) -
         journal.stop()
     chosen = [wire[1] for wire in heard if wire[0] == KeysChosen.code]
     assert chosen == [("BackendSelect", "CUDA"), ("BackendSelect", "CPU")]
+
+
+def test_streams_and_events_of_any_device(torch: Any) -> None:
+    side, end = torch.Stream(), torch.Event(enable_timing=True)
+    assert isinstance(side, torch.cuda.Stream) and isinstance(torch.cuda.current_stream(), torch.Stream)
+    assert isinstance(end, torch.cuda.Event) and side.device == torch.device("cuda:0") and side.native_handle
+    with side:
+        torch.ones(MIB, device="cuda")
+    end.record(side)
+    torch.Stream(device="cuda", priority=-1).wait_stream(side)
+    end.synchronize()
+    host = torch.Stream("cpu")
+    assert repr(host) == "torch.Stream device_type=cpu, device_index=-1, stream_id=0" and host == torch.Stream("cpu")
+    assert host.query() and not host.is_capturing() and host != side
+    for ask in (host.record_event, torch.Event("cpu").record):
+        with pytest.raises(RuntimeError, match="cpu backend doesn't support events"):
+            ask()
+
+
+def test_a_cuda_stream_needs_a_device(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STRIDESCOPE_DEVICE", "cpu")
+    assert torch.Stream().device.type == torch.Event().device.type == "cpu"
+    with pytest.raises(RuntimeError, match="not linked with support for cuda devices"):
+        torch.Stream("cuda")
