@@ -46,7 +46,7 @@ CAST: dict[str, tuple[type[Exception], str]] = {
 # Ops that give complex numbers' real parts to any dtype that holds them.
 OF_COMPLEX = frozenset(("abs", "absolute"))
 # Reductions whose ``dtype`` is that of ``out``, where none is given.
-OF_OUT = frozenset(("sum", "prod", "cumsum", "cumprod", "nansum"))
+OF_OUT = frozenset(("sum", "prod", "cumsum", "cumprod", "nansum", "arange", "linspace", "logspace", "range", "eye"))
 
 
 def refusal(name: str, want: dtype, got: dtype) -> Exception | None:

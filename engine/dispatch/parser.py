@@ -307,15 +307,20 @@ class Signature:
     def parts(self) -> list[str]:
         """The arguments of the overload as the error text lists them, with the star between them."""
         parts, star = [], False
+        out = "" if self.method else shown_out(self.op.qualified)
         for argument, name in zip(self.arguments, self.names, strict=True):
             if self.method and name == "self":
                 continue
             if argument.keyword_only and not star:
                 star = True
                 parts.append("*")
-            default = "" if argument.default is REQUIRED else f" = {_shown_default(argument.default)}"
+            if name == "dtype" and "layout" in self.names and out:  # before what says how the tensor is made
+                parts.append(out)
+                out = ""
+            shown = False if name == "pin_memory" else argument.default
+            default = "" if argument.default is REQUIRED else f" = {_shown_default(shown)}"
             parts.append(f"{expected_name(argument)} {name}{default}")
-        if not self.method and (out := shown_out(self.op.qualified)):
+        if out:
             parts.extend((out,) if star else ("*", out))
         return parts
 

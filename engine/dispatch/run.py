@@ -338,8 +338,8 @@ class Into:
     Raises RuntimeError when the result's dtype or shape does not fit the target, with PyTorch's texts.
     """
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
+    def __init__(self, run: Run, lenient: bool = False) -> None:
+        self.run, self.lenient = run, lenient
         self.ufunc: np.ufunc | None = None
         self.quick: frozenset[dtype] = frozenset()
         if isinstance(run, Pointwise) and isinstance(run.ufunc, np.ufunc) and run.ufunc.nin == 2:
@@ -354,7 +354,8 @@ class Into:
                 return target
         if isinstance(self.run, Pointwise):
             self.run.admit(target, *args)
-        refuse_overlap(target, args)
+        if not self.lenient:
+            refuse_overlap(target, args)
         if target.device is CPU:
             store(target, self._result(target, *args))
         else:
@@ -387,9 +388,9 @@ def _unscaled(args: tuple[Any, ...]) -> bool:
     return len(args) == 1 or (len(args) == 2 and args[1] == 1 and args[1].__class__ is int)
 
 
-def into(run: Run) -> Run:
-    """The in-place form of a backend part; see :class:`Into`."""
-    return Into(run)
+def into(run: Run, lenient: bool = False) -> Run:
+    """The in-place form of a backend part; ``lenient`` ones write into expanded tensors; see :class:`Into`."""
+    return Into(run, lenient)
 
 
 def is_of_kernel(error: Exception) -> bool:

@@ -28,6 +28,7 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "gt": ("greater",),
     "ge": ("greater_equal",),
     "outer": ("ger",),
+    "mm": ("spmm",),
     "linalg_inv": ("inverse",),
     "linalg_householder_product": ("orgqr",),
 }

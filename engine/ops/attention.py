@@ -190,14 +190,14 @@ def _by_products(
     gqa: bool,
 ) -> Any:
     factor = math.sqrt(1 / math.sqrt(query._array.shape[-1]) if scale is None else abs(scale))
-    bias = _as_bias(mask, query.dtype)
+    first = query * (factor if scale is None or scale >= 0 else -factor)
+    bias = _as_bias(mask, first.dtype)
     if is_causal:
-        low = _as_bias(_causal(query, key), query.dtype)
+        low = _as_bias(_causal(query, key), first.dtype)
         bias = low if bias is None else bias + low
     if gqa:
         times = query._array.shape[-3] // key._array.shape[-3]
         key, value = key.repeat_interleave(times, -3), value.repeat_interleave(times, -3)
-    first = query * (factor if scale is None or scale >= 0 else -factor)
     scores = op_call("matmul")(first, key.transpose(-2, -1) * factor)
     if bias is not None:
         scores = scores.add_(bias)

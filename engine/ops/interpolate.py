@@ -64,7 +64,9 @@ def _run(self: Tensor, out: Ints, align: bool, scales: Sequence[float | None], n
     _check(list(self.shape), out, dims)
     whole = self.dtype is uint8 and mode != "cubic_aa"
     if self.dtype.category != FLOAT and not whole:
-        raise not_implemented(f"compute_indices_weights_{mode.removesuffix('_aa').removesuffix('_exact')}", self.dtype)
+        in_plane = {"linear": "upsample_bilinear2d_channels_last", "nearest": "upsample_nearest2d_channels_last"}
+        plain = f"compute_indices_weights_{mode.removesuffix('_aa').removesuffix('_exact')}"
+        raise not_implemented(in_plane.get(mode, plain) if dims == 2 else plain, self.dtype)
     array = resolved(self)
     wide = array.astype(np.float32) if array.dtype.itemsize < 4 else array
     result = kernels.mixed(wide, _mixes(mode, array.shape[2:], out, align, scales, wide.dtype))

@@ -135,7 +135,7 @@ def norm(
     from stridescope.engine.dispatch.out import written
 
     result = _norm(self, p, dim, keepdim, dtype)
-    return result if out is None else written(out, result)
+    return result if out is None else written(out, result, "norm")
 
 
 def _norm(self: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.devices.cuda_generator import CudaGenerator
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.run import cast
 from stridescope.engine.dtype import dtype, scalar_name
 from stridescope.engine.kernels import draws
@@ -115,6 +116,8 @@ def integers(target: Tensor, low: int, high: int, generator: Generator | None) -
 
 def bernoulli(target: Tensor, p: float, generator: Generator | None) -> Tensor:
     """Ones with probability ``p``, else zeros."""
+    if target.dtype.is_complex:
+        raise not_implemented("bernoulli_scalar_cpu_", target.dtype)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     kind = _computed_in(target)

@@ -175,8 +175,8 @@ def _logspace(start: Any, end: Any, steps: int, base: float, kind: dtype | None,
 
 for _overload, _first, _last in (
     ("Tensor_Tensor", "Tensor", "Tensor"),
-    ("Tensor_Scalar", "Tensor", "Scalar"),
     ("Scalar_Tensor", "Scalar", "Tensor"),
+    ("Tensor_Scalar", "Tensor", "Scalar"),
     ("", "Scalar", "Scalar"),
 ):
     _dot = f".{_overload}" if _overload else ""

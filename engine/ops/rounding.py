@@ -10,8 +10,8 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
-from stridescope.engine.dispatch.run import Strides, cast, laid_out, like_strides, output_strides
-from stridescope.engine.dtype import bool_
+from stridescope.engine.dispatch.run import Strides, cast, into, laid_out, like_strides, output_strides
+from stridescope.engine.dtype import FLOAT, bool_
 from stridescope.engine.tensor import Tensor, bump_version, fresh
 
 
@@ -181,13 +181,22 @@ def _limits(kind: Any) -> tuple[Any, Any]:
     return info.min, info.max
 
 
+_replacing = elementwise(_nan_to_num, "nan_to_num", through=False, count=1, strides=like_strides)
+_replace = into(_replacing)
+
 define(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
     doc="Replaces NaN by 0 and infinities by the largest finite numbers, or by numbers of your own.",
-    run=elementwise(_nan_to_num, "nan_to_num", through=False, count=1, strides=like_strides),
+    run=_replacing,
     grads={"self": lambda grad, self: grad * self.isfinite()},
     samples=[((3, 4),)],
-    inplace=True,
+)
+define(
+    "nan_to_num_(Tensor(a!) self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor(a!)",
+    doc="Replaces NaN and infinities in place.",
+    run=lambda self, nan, posinf, neginf: self if self.dtype.category < FLOAT else _replace(self, nan, posinf, neginf),
+    grads={"self": lambda grad, self: grad * self.isfinite()},
+    node="NanToNumBackward0",
 )
 
 define(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.devices.cuda_generator import CudaGenerator
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.run import laid_out, resolved
@@ -37,8 +38,10 @@ def _blank(like: Tensor) -> Tensor:
 
 def _bernoulli_into(self: Tensor, p: Tensor, generator: Any) -> Tensor:
     refuse_internal_overlap(self)
+    if self.dtype.is_complex:
+        raise not_implemented("bernoulli_tensor_cpu_self_", self.dtype)
     if not p.dtype.is_floating_point:
-        raise NotImplementedError(f"\"bernoulli_tensor_cpu_p_\" not implemented for '{scalar_name(p.dtype)}'")
+        raise not_implemented("bernoulli_tensor_cpu_p_", p.dtype)
     values = np.broadcast_to(resolved(p), self._array.shape)
     if not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError(
