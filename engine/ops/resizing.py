@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,7 +15,6 @@ from stridescope.engine.ops.copying import format_strides
 from stridescope.engine.ops.storage_objects import UntypedStorage, storage_of
 from stridescope.engine.storage import Storage
 from stridescope.engine.tensor import Tensor, bump_version, moved, resize, strided
-from stridescope.engine.warn import warn
 
 
 def relayout(tensor: Tensor, layout: Layout, storage: Storage | None = None) -> None:
@@ -161,24 +159,4 @@ for _name, _first, _second in (("swapaxes_", "axis0", "axis1"), ("swapdims_", "d
         composite=lambda self, first, second: transpose_.call(self, first, second),
         function=False,
     )
-
-
-def _reshaped(self: Tensor, name: str, sizes: tuple[int, ...]) -> Tensor:
-    """The old ``resize`` that makes a tensor instead of changing one; raises RuntimeError for another count."""
-    warn(f"non-inplace {name} is deprecated")
-    count = math.prod(sizes)
-    if count != self._array.size:
-        raise RuntimeError(
-            f"requested resize to {'x'.join(map(str, sizes))} ({count} elements in total), but the given tensor has a "
-            f"size of {'x'.join(map(str, self.shape))} ({self._array.size} elements). autograd's resize can only "
-            "change the shape of a given tensor, while preserving the number of elements. "
-        )
-    result: Tensor = self.contiguous().view(sizes)
-    return result
-
-
-METHODS: dict[str, Any] = {
-    "set_": set_,
-    "resize": lambda self, *sizes: _reshaped(self, "resize", sizes),
-    "resize_as": lambda self, tensor: _reshaped(self, "resize_as", tuple(tensor.shape)),
-}
+METHODS: dict[str, Any] = {"set_": set_}

@@ -104,13 +104,23 @@ def _map2(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any]
 
 def _resize(self: Tensor, *sizes: Any) -> Tensor:
     warn("non-inplace resize is deprecated")
-    sizes = tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
-    return self.reshape(sizes)  # type: ignore[no-any-return]
+    return _reshaped(self, tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
 
 
 def _resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     warn("non-inplace resize_as is deprecated")
-    return self.reshape(tensor.shape)  # type: ignore[no-any-return]
+    return _reshaped(self, tuple(tensor.shape))
+
+
+def _reshaped(self: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    count = math.prod(sizes)
+    if count != self._array.size:
+        raise RuntimeError(
+            f"requested resize to {'x'.join(map(str, sizes))} ({count} elements in total), but the given tensor has a "
+            f"size of {'x'.join(map(str, self.shape))} ({self._array.size} elements). autograd's resize can only "
+            "change the shape of a given tensor, while preserving the number of elements. "
+        )
+    return self.reshape(sizes)  # type: ignore[no-any-return]
 
 
 def _volatile(self: Tensor) -> bool:

@@ -87,8 +87,6 @@ pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 legacy_contiguous_format = contiguous_format
 has_lapack = has_mkl = has_openmp = has_spectral = True  # as in PyTorch's CPU build
 globals().update({name: getattr(Tensor, name) for name in ("detach_", "as_strided_")})
-for _name in _not_yet.METHODS:
-    setattr(Tensor, _name, _not_yet.refusing("torch.Tensor", _name))
 for _kind in (dtype, device):
     _kind.__module__ = "torch"
 

@@ -22,14 +22,6 @@ FUNCTIONS = (
     "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor",
     "sspaddmm", "symeig", "to_dlpack", "wait", "while_loop",
 )  # fmt: skip
-METHODS = (
-    "apply_", "ccol_indices", "coalesce", "col_indices", "crow_indices", "dense_dim", "dequantize", "indices", "int_repr",
-    "is_coalesced", "map2_", "map_", "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points",
-    "q_scale", "q_zero_point", "qscheme", "resize_as_sparse_", "row_indices", "slice_inverse", "smm", "sparse_dim",
-    "sparse_mask", "sparse_resize_", "sparse_resize_and_clear_", "sspaddmm", "to_dense", "to_mkldnn",
-    "to_padded_tensor", "to_sparse", "to_sparse_bsc", "to_sparse_bsr", "to_sparse_coo", "to_sparse_csc",
-    "to_sparse_csr", "values",
-)  # fmt: skip
 # Public names of PyTorch's modules that are not here.
 NAMES: dict[str, tuple[str, ...]] = {
     "torch.nn": ("Container", "intrinsic", "qat", "quantizable", "quantized"),
