@@ -1,4 +1,4 @@
-"""The rules of the caching allocator once more, as plainly as they can be said: lists that are searched from end to end.
+"""The rules of the caching allocator once more, as plainly as they can be said: lists, searched from end to end.
 
 No expandable segments. It exists to disagree with the allocator: it shares no code with it, keeps no indices, and
 recomputes what it needs. ``PlainModel(trace).result()`` gives the addresses, segments and counters of a trace.
