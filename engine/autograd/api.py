@@ -10,6 +10,7 @@ from stridescope.engine.autograd.backward import execute
 from stridescope.engine.autograd.blank import ones, ones_like, zeros, zeros_like
 from stridescope.engine.autograd.edges import gradient_edge
 from stridescope.engine.autograd.leaf import retain_grad
+from stridescope.engine.autograd.modes import transforms
 from stridescope.engine.autograd.node import Edge, Node
 from stridescope.engine.tensor import Size, Tensor
 from stridescope.engine.warn import internal, warn, warn_once
@@ -63,6 +64,11 @@ def backward_many(
     Raises:
         RuntimeError: an element does not require grad, or a gradient does not fit.
     """
+    if transforms:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+            "functorch.vjp instead or call backward() outside of functorch transforms."
+        )
     if grad_variables is not None:
         grad_tensors = _old_name(grad_tensors, grad_variables)
     targets = None if inputs is None else many(inputs)

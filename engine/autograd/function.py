@@ -10,7 +10,7 @@ from typing import Any
 
 from stridescope.engine.autograd.blank import zeros
 from stridescope.engine.autograd.edges import gradient_edge
-from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.autograd.modes import grad_mode, transforms
 from stridescope.engine.autograd.node import LAST, Gradients, Node, set_history
 from stridescope.engine.autograd.saved import FREED, SavedTensor, record_saved
 from stridescope.engine.autograd.wrap import Outputs
@@ -257,10 +257,6 @@ class Function(metaclass=FunctionMeta):
         if transforms:
             return transforms[-1](cls, args, kwargs, split)
         return applied(cls, args, kwargs, split)
-
-
-# The transforms of torch.func that are at work, innermost last: each says how a custom function is applied in it.
-transforms: list[Callable[..., Any]] = []
 
 
 def _bound(

@@ -33,6 +33,10 @@ class GradMode(threading.local):
 grad_mode = GradMode()
 
 
+# The transforms of torch.func that are at work, innermost last: each says how a custom function is applied in it.
+transforms: list[Callable[..., Any]] = []
+
+
 class Anomaly:
     """``torch.autograd.set_detect_anomaly``: whether nodes remember who made them and gradients are checked."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,15 @@ from stridescope.engine.storage import Array, Storage
 from stridescope.engine.tensor import Tensor, fresh
 from stridescope.engine.warn import internal, warn_once
 
+# Called with every tensor whose value becomes a Python number, and whether it decides a condition. Mostly empty.
+before_reading: list[Callable[[Tensor, bool], None]] = []
+
+
+def _told(tensor: Tensor, truth: bool) -> None:
+    for told in before_reading:
+        told(tensor, truth)
+
+
 _TO_SCALAR = internal(
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
     "Consider using tensor.detach() first.",
@@ -26,6 +36,8 @@ def item(self: Tensor) -> Any:
     """The only element as a Python number; raises RuntimeError when there are more or fewer."""
     if self._array.size != 1:
         raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+    if before_reading:
+        _told(self, False)
     read_back(self)
     return resolved(self).item()
 
@@ -48,6 +60,8 @@ def truth(self: Tensor) -> bool:
     if self._array.size != 1:
         few = "no values" if not self._array.size else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
+    if before_reading:
+        _told(self, True)
     read_back(self)
     return bool(self._array.item())
 

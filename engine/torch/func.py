@@ -5,60 +5,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from stridescope.engine.autograd import api
 from stridescope.engine.autograd.blank import zeros_like
-from stridescope.engine.autograd.modes import enable_grad
+from stridescope.engine.autograd.function import applied
+from stridescope.engine.autograd.modes import enable_grad, transforms
 from stridescope.engine.autograd.node import AccumulateGrad, Node
 from stridescope.engine.autograd.task import children_first
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._functional_call import called
+from stridescope.engine.torch._trees import flatten, outline, structure, tree_map
+from stridescope.engine.torch._vmap import NEEDS_CONTEXT, vmap
 from stridescope.engine.torch.autograd import forward_ad
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]
-
-
-# ---- nested tuples, lists and dicts of tensors -----------------------------------------------------------------------
-
-
-def flatten(tree: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
-    """The leaves of nested tuples, lists and dicts, and a function that puts leaves into the same places."""
-    if isinstance(tree, Mapping):
-        kind: Any = type(tree)
-        keys, children = list(tree), list(tree.values())
-        return _flatten_many(children, lambda parts: kind(zip(keys, parts, strict=True)))
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        named: Any = type(tree)
-        return _flatten_many(tree, lambda parts: named(*parts))
-    if isinstance(tree, (tuple, list)):
-        return _flatten_many(tree, type(tree))
-    return [tree], lambda leaves: leaves[0]
-
-
-def _flatten_many(
-    children: Sequence[Any], rebuild: Callable[[list[Any]], Any]
-) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
-    flat = [flatten(child) for child in children]
-    leaves = [leaf for part, _ in flat for leaf in part]
-
-    def unflatten(values: Sequence[Any]) -> Any:
-        parts, start = [], 0
-        for part, inner in flat:
-            parts.append(inner(values[start : start + len(part)]))
-            start += len(part)
-        return rebuild(parts)
-
-    return leaves, unflatten
-
-
-def tree_map(function: Callable[[Any], Any], tree: Any) -> Any:
-    """The same nest with ``function`` of each leaf."""
-    leaves, unflatten = flatten(tree)
-    return unflatten([function(leaf) for leaf in leaves])
 
 
 # ---- reverse mode ----------------------------------------------------------------------------------------------------
@@ -70,7 +36,7 @@ def _points(trees: Sequence[Any]) -> tuple[list[Tensor], list[Any]]:
 
     def point(leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
-            return leaf
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
         fresh = leaf.view_as(leaf) if leaf._requires_grad else leaf.detach().requires_grad_()
         points.append(fresh)
         return fresh
@@ -78,12 +44,57 @@ def _points(trees: Sequence[Any]) -> tuple[list[Tensor], list[Any]]:
     return points, [tree_map(point, tree) for tree in trees]
 
 
-def _chosen(argnums: Argnums, args: Sequence[Any]) -> tuple[int, ...]:
+def _chosen(argnums: Any, args: Sequence[Any]) -> tuple[int, ...]:
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     numbers = (argnums,) if isinstance(argnums, int) else argnums
+    if not numbers:
+        raise RuntimeError("argnums must be non-empty")
+    if len(set(numbers)) != len(numbers):
+        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
     for number in numbers:
+        if not isinstance(number, int):
+            raise RuntimeError(f"argnum must be int, got: {type(number)}")
         if not -len(args) <= number < len(args):
             raise RuntimeError(f"Got argnum={number}, but only {len(args)} positional inputs")
     return tuple(number % len(args) for number in numbers)
+
+
+@contextlib.contextmanager
+def _transforming() -> Iterator[None]:
+    """Inside, custom functions must have a ``setup_context``, and ``backward`` is not to be called."""
+    transforms.append(_custom)
+    try:
+        yield
+    finally:
+        transforms.remove(_custom)
+
+
+def _custom(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any], split: bool) -> Any:
+    if not split:
+        raise RuntimeError(NEEDS_CONTEXT)
+    outer = [each for each in transforms if each is not _custom]
+    return outer[-1](cls, args, kwargs, split) if outer else applied(cls, args, kwargs, split)
+
+
+def _with_aux(output: Any, name: str, has_aux: bool) -> tuple[Any, Any]:
+    """The output and what was returned beside it."""
+    if not has_aux:
+        return output, None
+    if not (isinstance(output, tuple) and len(output) == 2):
+        raise RuntimeError(f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    for leaf in flatten(output[1])[0]:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
+    return output
+
+
+def _all_tensors(output: Any, name: str) -> None:
+    for leaf in flatten(output)[0]:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(
+                f"{name}: expected f(*primals) to return only tensors, got unsupported type {type(leaf)}"
+            )
 
 
 def _settled(results: Sequence[Tensor], points: Sequence[Tensor]) -> list[Tensor]:
@@ -105,7 +116,8 @@ def _call_at(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], numb
     given = list(args)
     for number, tree in zip(numbers, trees, strict=True):
         given[number] = tree
-    return points, trees, func(*given, **kwargs)
+    with _transforming():
+        return points, trees, func(*given, **kwargs)
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
@@ -116,7 +128,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
         with enable_grad():
             numbers = _chosen(argnums, args)
             points, trees, output = _call_at(func, args, kwargs, numbers)
-            output, aux = output if has_aux else (output, None)
+            output, aux = _with_aux(output, "grad_and_value(f)(*args)", has_aux)
             _check_scalar(output)
             found = api.grad(output, points, create_graph=True, allow_unused=True) if output._requires_grad else None
         gradients = [
@@ -140,13 +152,10 @@ def _settle_leaf(leaf: Any, points: Sequence[Tensor]) -> Any:
 
 def _check_scalar(output: Any) -> None:
     if not isinstance(output, Tensor):
-        raise RuntimeError(
-            "grad_and_value(f)(*args): Expected f(*args) to return a single tensor, got unsupported type "
-            f"{type(output).__name__}."
-        )
+        raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
     if output.dim() != 0:
         raise RuntimeError(
-            "grad_and_value(f)(*args): Expected f(*args) to return a scalar tensor, got tensor with "
+            "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
             f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
         )
 
@@ -167,13 +176,19 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """``func``'s output, and a function from cotangents to gradients."""
     with enable_grad():
         points, trees = _points(primals)
-        output = func(*trees)
-        output, aux = output if has_aux else (output, None)
+        with _transforming():
+            output = func(*trees)
+        output, aux = _with_aux(output, "vjp(f, *primals)", has_aux)
+        _all_tensors(output, "vjp(f, *primals)")
     outputs, unflatten = flatten(output)
 
-    def pull(*cotangents: Any, retain_graph: bool = True, create_graph: bool = True) -> Any:
-        given = cotangents[0] if len(cotangents) == 1 else cotangents
-        vectors, _ = flatten(given)
+    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool = True) -> Any:
+        vectors, _ = flatten(cotangents)
+        if outline(cotangents) != outline(output):
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. cotangents: {outline(cotangents)}, primal output: {outline(output)}"
+            )
         pairs = [(o, v) for o, v in zip(outputs, vectors, strict=True) if o._requires_grad]
         found: Any = [None] * len(points)
         if pairs:
@@ -189,8 +204,10 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (shown, pull, tree_map(lambda leaf: _settle_leaf(leaf, points), aux)) if has_aux else (shown, pull)
 
 
-def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: Any = None) -> Function:
-    """A function that computes the Jacobian of ``func``, one row after another."""
+def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """A function that computes the Jacobian of ``func``, one row after another, whatever ``chunk_size`` says."""
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -204,20 +221,20 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
 
         made = vjp(at, *(args[number] for number in numbers), has_aux=has_aux)
         outputs, unflatten = flatten(made[0])
-        rows = [_rows(made[1], outputs, position) for position in range(len(outputs))]
+        rows = [_rows(made[1], outputs, unflatten, position) for position in range(len(outputs))]
         shaped = [row[0] if isinstance(argnums, int) else row for row in rows]
         return (unflatten(shaped), made[2]) if has_aux else unflatten(shaped)
 
     return wrapper
 
 
-def _rows(pull: Function, outputs: list[Tensor], position: int) -> Any:
+def _rows(pull: Function, outputs: list[Tensor], nest: Function, position: int) -> Any:
     """The Jacobian of one output with respect to each chosen argument."""
     output, found = outputs[position], []
     for element in range(output.numel()):
         vectors = [zeros_like(one).contiguous() for one in outputs]
         vectors[position]._array.reshape(-1)[element] = 1
-        found.append(pull(tuple(vectors) if len(vectors) > 1 else vectors[0]))
+        found.append(pull(nest(vectors)))
     columns = [flatten(row)[0] for row in found]
     _, unflatten = flatten(found[0])
     sizes = tuple(output.shape)
@@ -231,87 +248,98 @@ def _stack(tensors: list[Any], dim: int) -> Any:
 # ---- forward mode ----------------------------------------------------------------------------------------------------
 
 
+_JVP = "jvp(f, primals, tangents)"
+
+
+def _check_primals(primals: Any, tangents: Any) -> None:
+    if not isinstance(primals, tuple):
+        raise RuntimeError(
+            f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+        )  # fmt: skip
+    if structure(primals) != structure(tangents):
+        raise RuntimeError(
+            f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {structure(primals)} and tangents "
+            f"with structure {structure(tangents)}"
+        )
+    for leaf in flatten(primals)[0]:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"{_JVP}: Expected primals to only contain Tensors, got {type(leaf)}")
+    if not flatten(primals)[0]:
+        raise RuntimeError(f"{_JVP}: Expected primals to contain at least one Tensor.")
+
+
 def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
-    """``func``'s output and the product of its Jacobian with ``tangents``."""
-    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        raise RuntimeError(f"jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it must be valid to call "
-                           f"f(*primals), got {type(primals).__name__}")  # fmt: skip
-    with forward_ad.dual_level():
+    """``func``'s output and the product of its Jacobian with ``tangents``; ``strict`` refuses independent outputs."""
+    _check_primals(primals, tangents)
+    if forward_ad.entered():
+        return _pushed_by_pulling(func, primals, tangents, has_aux)
+    with forward_ad.dual_level(), _transforming():
         leaves, unflatten = flatten(primals)
         vectors, _ = flatten(tangents)
         duals = [forward_ad.make_dual(p, t) for p, t in zip(leaves, vectors, strict=True)]
-        output = func(*unflatten(duals))
-        output, aux = output if has_aux else (output, None)
+        output, aux = _with_aux(func(*unflatten(duals)), _JVP, has_aux)
+        _all_tensors(output, _JVP)
         outputs, rebuild = flatten(output)
         parts = [forward_ad.unpack_dual(one) for one in outputs]
+    if strict and any(part.tangent is None for part in parts):
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
+            "with strict=True."
+        )
     values = rebuild([part.primal for part in parts])
     pushed = rebuild([zeros_like(p.primal) if p.tangent is None else p.tangent for p in parts])
     return (values, pushed, aux) if has_aux else (values, pushed)
 
 
-def jacfwd(
-    func: Function, argnums: Argnums = 0, has_aux: bool = False, *, chunk_size: Any = None, randomness: str = "error"
-) -> Function:
-    """A function that computes the Jacobian of ``func``; the same values as ``jacrev``."""
-    return jacrev(func, argnums, has_aux=has_aux)
+def _pushed_by_pulling(func: Function, primals: Any, tangents: Any, has_aux: bool) -> Any:
+    """The same inside another ``jvp``: what pulls back is linear in what it is given, and is pulled back itself."""
+    with enable_grad():
+        points, trees = _points(primals)
+        with _transforming():
+            output, aux = _with_aux(func(*trees), _JVP, has_aux)
+        outputs, rebuild = flatten(output)
+        starts = [zeros_like(one).requires_grad_() for one in outputs]
+        first = api.grad(outputs, points, starts, create_graph=True, allow_unused=True)
+        pairs = [(g, v) for g, v in zip(first, flatten(tangents)[0], strict=True) if g is not None]
+        found = api.grad([g for g, _ in pairs], starts, [v for _, v in pairs], create_graph=True, allow_unused=True)
+    tangent = [zeros_like(one) if g is None else g for one, g in zip(outputs, found, strict=True)]
+    value, pushed = (rebuild(_settled(each, points)) for each in (outputs, tangent))
+    return (value, pushed, aux) if has_aux else (value, pushed)
+
+
+def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
+    """``func``'s output, and a function from tangents to the product of its Jacobian with them."""
+    return func(*primals), lambda *tangents: jvp(func, primals, tangents)[1]
+
+
+def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
+    """A function that computes the Jacobian of ``func``: the values of ``jacrev``, laid out column by column."""
+    rows = jacrev(func, argnums, has_aux=has_aux)
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        found = rows(*args, **kwargs)
+        numbers = _chosen(argnums, args)
+        wide = [leaf._array.ndim for number in numbers for leaf in flatten(args[number])[0]]
+        jacobian, aux = found if has_aux else (found, None)
+        leaves, unflatten = flatten(jacobian)
+        laid = [_by_columns(leaf, wide[n % len(wide)]) for n, leaf in enumerate(leaves)]
+        return (unflatten(laid), aux) if has_aux else unflatten(laid)
+
+    return wrapper
+
+
+def _by_columns(jacobian: Any, wide: int) -> Any:
+    """The same numbers with the last ``wide`` dims, those of the input, outermost in memory."""
+    last = tuple(range(-wide, 0))
+    first = tuple(range(wide))
+    return jacobian.movedim(last, first).contiguous().movedim(first, last) if wide else jacobian
 
 
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
     """A function that computes the Hessian of ``func``."""
     return jacfwd(jacrev(func, argnums), argnums)
-
-
-# ---- vmap ------------------------------------------------------------------------------------------------------------
-
-
-def vmap(
-    func: Function, in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *, chunk_size: Any = None
-) -> Function:
-    """A function that maps ``func`` over a dim of its arguments."""
-
-    @functools.wraps(func)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        leaves, unflatten = flatten(args)
-        dims = _spread(in_dims, args)
-        sizes = {leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None}
-        if not sizes:
-            raise ValueError(
-                f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): at least one input must be mapped over"
-            )
-        if len(sizes) > 1:
-            raise ValueError(
-                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sorted(sizes)} "
-                "for the mapped dimension"
-            )
-        results = []
-        for index in range(sizes.pop()):
-            picked = [leaf if dim is None else leaf.select(dim, index) for leaf, dim in zip(leaves, dims, strict=True)]
-            results.append(func(*unflatten(picked), **kwargs))
-        return _joined(results, out_dims)
-
-    return wrapper
-
-
-def _name(func: Function) -> str:
-    return getattr(func, "__name__", repr(func))
-
-
-def _spread(dims: Any, tree: Any) -> list[int | None]:
-    """A dim for every leaf of ``tree``: ``dims`` is a nest whose leaves may stand for whole branches."""
-    if dims is None or isinstance(dims, int):
-        return [dims if isinstance(leaf, Tensor) else None for leaf in flatten(tree)[0]]
-    if isinstance(tree, Mapping):
-        return [dim for key in tree for dim in _spread(dims[key], tree[key])]
-    if not isinstance(tree, (tuple, list)) or len(dims) != len(tree):
-        raise ValueError(f"vmap: in_dims is not compatible with the structure of inputs: {dims}")
-    return [dim for part, inner in zip(dims, tree, strict=True) for dim in _spread(part, inner)]
-
-
-def _joined(results: list[Any], out_dims: Any) -> Any:
-    _, unflatten = flatten(results[0])
-    columns = zip(*(flatten(result)[0] for result in results), strict=True)
-    dims = _spread(out_dims, results[0])
-    return unflatten([_stack(list(column), 0 if d is None else d) for column, d in zip(columns, dims, strict=True)])
 
 
 # ---- modules ---------------------------------------------------------------------------------------------------------
@@ -326,39 +354,66 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Call a module with other parameters and buffers than its own."""
+    """Call a module with other parameters and buffers than its own.
+
+    Raises:
+        ValueError: the dicts are no dicts, name something twice, or differ for tied weights.
+        RuntimeError: ``strict``, and they name not all of the module's, or others.
+    """
     dicts = parameter_and_buffer_dicts
-    merged = dict(dicts) if isinstance(dicts, Mapping) else {k: v for each in dicts for k, v in each.items()}
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
-    before = {name: _swapped(module, name, value) for name, value in merged.items()}
-    try:
-        return module(*args, **(kwargs or {}))
-    finally:
-        for name, value in before.items():
-            _swapped(module, name, value)
+    if not isinstance(dicts, (Mapping, list, tuple)) or not all(isinstance(d, Mapping) for d in _several(dicts)):
+        raise ValueError(
+            f"Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got {type(dicts)}"
+        )
+    names = [name for each in _several(dicts) for name in each]
+    if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise ValueError(f"{repeated} appeared in multiple dictionaries; behavior of functional call is ambiguous")
+    merged = {name: value for each in _several(dicts) for name, value in each.items()}
+    return called(module, merged, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
-def _swapped(module: Any, name: str, value: Any) -> Any:
-    """Put a tensor in place of the parameter or buffer of this name, and return what was there."""
-    path, _, last = name.rpartition(".")
-    owner = module.get_submodule(path) if path else module
-    for store in (owner._parameters, owner._buffers):
-        if last in store:
-            store[last], before = value, store[last]
-            return before
-    raise KeyError(f"{name} is neither a parameter nor a buffer of {type(module).__name__}")
+def _several(dicts: Any) -> Sequence[Any]:
+    return (dicts,) if isinstance(dicts, Mapping) else dicts
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The parameters and buffers of several modules of one kind, stacked for ``vmap``."""
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
+    if len({type(model) for model in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
+    if len({model.training for model in models}) > 1:
+        raise RuntimeError("stack_module_state: Expected all models to have the same training/eval mode.")
     states = ([dict(m.named_parameters()) for m in models], [dict(m.named_buffers()) for m in models])
     parameters, buffers = ({name: _stack([s[name] for s in each], 0) for name in each[0]} for each in states)
     return {name: one.detach().requires_grad_() for name, one in parameters.items()}, buffers
 
 
+def functionalize(func: Function, *, remove: str = "mutations") -> Function:
+    """``func`` itself: writes in place are what they are here."""
+    return func
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """The tensor itself: transforms wrap nothing here."""
+    return tensor
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """Let every batch norm below ``root`` use the statistics of its batch, and keep none."""
+    for module in root.modules():
+        if getattr(module, "track_running_stats", False):
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
+
+
+for _function in (
+    functional_call, grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, stack_module_state, vjp, vmap
+):  # fmt: skip
+    _function.__module__ = "torch.func"
+
 __all__ = [
-    "functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "stack_module_state", "vjp",
-    "vmap",
+    "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
+    "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip

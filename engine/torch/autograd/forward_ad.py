@@ -26,6 +26,11 @@ class _Levels:
     busy = False
 
 
+def entered() -> bool:
+    """Whether a level is entered."""
+    return _Levels.current >= 0
+
+
 class UnpackedDualTensor(NamedTuple):
     """What ``unpack_dual`` returns."""
 
