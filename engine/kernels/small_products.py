@@ -34,5 +34,5 @@ def _one_by_one(a: Array, b: Array) -> bool:
     if inner <= 3:
         return True
     if b.strides[0] == b.itemsize and b.strides[1] != b.itemsize:  # a transposed weight
-        return columns < 4 or (rows == 1 and inner == 4)
-    return columns > 1 or rows < 4 or inner == 4
+        return bool(columns < 4 or (rows == 1 and inner == 4))
+    return bool(columns > 1 or rows < 4 or inner == 4)

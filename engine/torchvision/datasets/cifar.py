@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.torchvision.datasets.vision import Transform, VisionDataset, not_there
+from stridescope.engine.torchvision.datasets.vision import SplitDataset, not_there
 from stridescope.engine.torchvision.images import picture_of
 
 
@@ -22,7 +22,7 @@ class _ArraysOnly(pickle.Unpickler):
         raise pickle.UnpicklingError(f"a CIFAR file holds no {module}.{name}")
 
 
-class CIFAR10(VisionDataset):
+class CIFAR10(SplitDataset):
     """Colour pictures of 32 by 32 pixels in 10 classes; raises RuntimeError when the files are not there."""
 
     base_folder = "cifar-10-batches-py"
@@ -30,17 +30,8 @@ class CIFAR10(VisionDataset):
     test_files: tuple[str, ...] = ("test_batch",)
     names_file, names_key, labels_key = "batches.meta", "label_names", "labels"
 
-    def __init__(
-        self,
-        root: Any,
-        train: bool = True,
-        transform: Transform = None,
-        target_transform: Transform = None,
-        download: bool = False,
-    ) -> None:
-        super().__init__(root, transform, target_transform)
-        self.train = train
-        batches = [self._read(name) for name in (self.train_files if train else self.test_files)]
+    def _load(self) -> None:
+        batches = [self._read(name) for name in (self.train_files if self.train else self.test_files)]
         self.targets = [label for batch in batches for label in batch[self.labels_key]]
         self.data = np.vstack([batch["data"] for batch in batches]).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
         self.classes = self._read(self.names_file)[self.names_key]
@@ -55,9 +46,6 @@ class CIFAR10(VisionDataset):
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         return self.transformed(picture_of(self.data[index]), self.targets[index])
-
-    def __len__(self) -> int:
-        return len(self.data)
 
 
 class CIFAR100(CIFAR10):

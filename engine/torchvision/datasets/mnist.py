@@ -10,13 +10,13 @@ import numpy as np
 
 from stridescope.engine import torch
 from stridescope.engine.tensor import Tensor
-from stridescope.engine.torchvision.datasets.vision import Transform, VisionDataset, not_there
+from stridescope.engine.torchvision.datasets.vision import SplitDataset, not_there
 from stridescope.engine.torchvision.images import picture_of
 
 _TYPES = {8: ">u1", 9: ">i1", 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
 
-class MNIST(VisionDataset):
+class MNIST(SplitDataset):
     """Digits of 28 by 28 pixels; raises RuntimeError when the files are not there."""
 
     classes = [
@@ -24,17 +24,8 @@ class MNIST(VisionDataset):
         "9 - nine",
     ]  # fmt: skip
 
-    def __init__(
-        self,
-        root: Any,
-        train: bool = True,
-        transform: Transform = None,
-        target_transform: Transform = None,
-        download: bool = False,
-    ) -> None:
-        super().__init__(root, transform, target_transform)
-        self.train = train
-        part = "train" if train else "t10k"
+    def _load(self) -> None:
+        part = "train" if self.train else "t10k"
         self.data = self._read(f"{part}-images-idx3-ubyte")
         self.targets = self._read(f"{part}-labels-idx1-ubyte").to(torch.int64)
 
@@ -58,9 +49,6 @@ class MNIST(VisionDataset):
 
     def __getitem__(self, index: int) -> tuple[Any, Any]:
         return self.transformed(picture_of(self.data[index].numpy(), mode="L"), int(self.targets[index]))
-
-    def __len__(self) -> int:
-        return len(self.data)
 
 
 class FashionMNIST(MNIST):

@@ -33,6 +33,30 @@ class VisionDataset(Dataset[Any]):
         return "\n".join(lines)
 
 
+class SplitDataset(VisionDataset):
+    """A dataset of pictures ``data`` with a part to train on and one to test on; ``_load`` reads the chosen part."""
+
+    data: Any
+
+    def __init__(
+        self,
+        root: Any,
+        train: bool = True,
+        transform: Transform = None,
+        target_transform: Transform = None,
+        download: bool = False,
+    ) -> None:
+        super().__init__(root, transform, target_transform)
+        self.train = train
+        self._load()
+
+    def _load(self) -> None:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+
 def not_there(name: str, folder: Any, files: str) -> RuntimeError:
     """The error for a dataset whose files are not on disk."""
     return RuntimeError(f"{name} is not in {folder}, and Stridescope downloads nothing: put {files} there")

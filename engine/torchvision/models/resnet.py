@@ -100,11 +100,16 @@ class ResNet(Module):
         return self.fc(self.avgpool(x).flatten(1))
 
 
-def _made(block: Any, layers: list[int], weights: Any, options: dict[str, Any]) -> ResNet:
+def without_weights(weights: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a model; raises ValueError when weights are asked for."""
     options.pop("progress", None)
     if options.pop("pretrained", False) or weights is not None:
         raise ValueError("Stridescope downloads no weights: use weights=None, then load_state_dict of a file you have")
-    return ResNet(block, layers, **options)
+    return options
+
+
+def _made(block: Any, layers: list[int], weights: Any, options: dict[str, Any]) -> ResNet:
+    return ResNet(block, layers, **without_weights(weights, options))
 
 
 def resnet18(*, weights: Any = None, **options: Any) -> ResNet:
@@ -120,6 +125,16 @@ def resnet34(*, weights: Any = None, **options: Any) -> ResNet:
 def resnet50(*, weights: Any = None, **options: Any) -> ResNet:
     """50 layers. Raises ValueError when weights are asked for."""
     return _made(Bottleneck, [3, 4, 6, 3], weights, options)
+
+
+def resnet101(*, weights: Any = None, **options: Any) -> ResNet:
+    """101 layers. Raises ValueError when weights are asked for."""
+    return _made(Bottleneck, [3, 4, 23, 3], weights, options)
+
+
+def resnet152(*, weights: Any = None, **options: Any) -> ResNet:
+    """152 layers. Raises ValueError when weights are asked for."""
+    return _made(Bottleneck, [3, 8, 36, 3], weights, options)
 
 
 for _kind in (BasicBlock, Bottleneck, ResNet):

@@ -8,23 +8,9 @@ from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch._not_yet import attribute_of
 from stridescope.engine.torch.nn.modules.module import Module
 from stridescope.engine.torchvision.images import is_picture
-from stridescope.engine.torchvision.transforms import functional
-from stridescope.engine.torchvision.transforms.classes import (
-    CenterCrop,
-    Compose,
-    Grayscale,
-    InterpolationMode,
-    Lambda,
-    Normalize,
-    Pad,
-    PILToTensor,
-    RandomCrop,
-    RandomHorizontalFlip,
-    RandomVerticalFlip,
-    Resize,
-    ToPILImage,
-    ToTensor,
-)
+from stridescope.engine.torchvision.transforms import SHARED, functional
+
+globals().update({name: kind for name, kind in SHARED.items() if name != "ConvertImageDtype"})
 
 
 class ToImage(Module):
@@ -51,8 +37,4 @@ class ToDtype(Module):
 
 __getattr__ = attribute_of("torchvision.transforms.v2")
 
-__all__ = [
-    "CenterCrop", "Compose", "Grayscale", "InterpolationMode", "Lambda", "Normalize", "PILToTensor", "Pad",
-    "RandomCrop", "RandomHorizontalFlip", "RandomVerticalFlip", "Resize", "ToDtype", "ToImage", "ToPILImage",
-    "ToTensor",
-]  # fmt: skip
+__all__ = [*SHARED, "ToDtype", "ToImage"]
