@@ -112,14 +112,18 @@ class PoolStats:
 
     def change_inactive_split(self, count: int, size: int) -> None:
         """Apply the net change of the free pieces of split segments."""
+        stat = self.inactive_split
+        stat.current += count
         if count > 0:
-            self.inactive_split.increase(count)
-        else:
-            self.inactive_split.current += count
+            stat.allocated += count
+            if stat.current > stat.peak:
+                stat.peak = stat.current
+        stat = self.inactive_split_bytes
+        stat.current += size
         if size > 0:
-            self.inactive_split_bytes.increase(size)
-        else:
-            self.inactive_split_bytes.current += size
+            stat.allocated += size
+            if stat.current > stat.peak:
+                stat.peak = stat.current
 
     def stats(self) -> list[Stat]:
         """All nine, in the order of ``ARRAYS``."""
