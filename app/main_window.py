@@ -183,6 +183,9 @@ class MainWindow(QMainWindow):
         if recording is not None and self.session.status == REPLAY:
             self.time.advance(recording.steps - 1)
             self.time.look(replay.next_stop(recording, -1, "line", "any") or 0)
+        if self.session.of_memory:  # there are no tensors to be seen, and each entry is a line
+            self.workbench.show_panel("allocator")
+            self.stepping.set_grain("line")
         self._follow_status()
 
     def _preview(self, path: str) -> None:

@@ -226,6 +226,12 @@ class Session(QObject):
         return self.status in (STARTING, WAITING, RUNNING)
 
     @property
+    def of_memory(self) -> bool:
+        """Whether it is a memory snapshot that is read or shown."""
+        device = self.recording.meta.get("device") if self.recording else ""
+        return self.status == IMPORTING or str(device).endswith("memory snapshot")
+
+    @property
     def script(self) -> str:
         """The script's path, also that of a recording that is only looked at."""
         if self.program is not None:

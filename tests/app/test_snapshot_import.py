@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from stridescope.app.main_window import MainWindow
 from stridescope.app.session import EMPTY, IMPORTING, REPLAY, Session
 from stridescope.engine.devices.memory_history import MemoryHistory
 from stridescope.engine.devices.simulated import SimulatedGPU
@@ -96,3 +97,29 @@ def test_a_bad_one_is_refused(qtbot: QtBot, session: Session, tmp_path: Path, co
         session.open(str(tmp_path / "bad.pickle"))
     assert said in heard.args[0] and "\n" not in heard.args[0]
     assert session.status == EMPTY and session.recording is None
+
+
+def test_the_window_shows_the_allocator_and_steps_entry_by_entry(qtbot: QtBot, tmp_path: Path) -> None:
+    window = MainWindow(remember=False)
+    qtbot.addWidget(window)
+    window.resize(1280, 800)
+    window.show()
+    assert window.open(str(job(tmp_path / "job.pickle", 1200)))
+    qtbot.waitUntil(lambda: window.session.status == REPLAY and window.settled, timeout=PATIENCE)
+    panel = window.workbench.panels["allocator"]
+    assert panel.isVisible() and panel.picture is not None and panel.picture.pools
+    assert window.stepping.grain == "line"
+    recording = window.session.recording
+    assert recording is not None
+    window.time.look(int(recording.lines()[700]))
+    qtbot.waitUntil(lambda: window.settled, timeout=PATIENCE)
+    assert "entries 501 to 1000" in window.workbench.panels["editor"].heading()[0]
+    window.stepping.forward("over")
+    assert window.time.view == int(recording.lines()[701])
+    recording_path = recording.path
+    saved = tmp_path / "kept.stride"
+    window.session.save_as(str(saved))
+    assert recording_path and saved.exists()
+    window.workbench.show_panel("storage")
+    assert window.open(str(saved)) and panel.isVisible()
+    window.close()
