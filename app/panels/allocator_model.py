@@ -161,7 +161,7 @@ def _block(state: State, segment: SegmentState, block: BlockState, verdict: str)
     elif kind == "pending":
         label = f"{_awaited(state.allocator, block.address)}  {size}"
     else:
-        label = f"{resident(state, block.storage)}  {size}"
+        label = f"{resident(state, block.storage)}  {size}" if block.storage else size
     tip = [label, f"{block.address:#x}"]
     if block.requested:
         tip.append(tr("asked for {size}", size=size_text(block.requested)))
