@@ -78,7 +78,8 @@ def _obeys(gradient: Tensor, leaf: Tensor) -> bool:
     sizes, strides = leaf._array.shape, leaf.strides
     if not is_non_overlapping_and_dense(sizes, strides):
         return is_contiguous(sizes, gradient.strides)
-    return all(n < 2 or a == b for n, a, b in zip(sizes, strides, gradient.strides, strict=True))
+    # A stride of 0 over one element is still that of an expanded tensor, which is nobody's own.
+    return all(a == b if n > 1 else b for n, a, b in zip(sizes, strides, gradient.strides, strict=True))
 
 
 def _warn_of_layout(gradient: Tensor, leaf: Tensor) -> None:

@@ -11,7 +11,9 @@ from stridescope.engine.autograd.node import Node, on_creation
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.warn import internal, warn
 
-_ENGINE = __name__.partition(".engine.")[0] + ".engine."
+_PACKAGE = __name__.partition(".engine.")[0] + "."
+# What starts a script: frames outside these are those of the command that did.
+_STARTERS = tuple(_PACKAGE + name for name in ("app.", "engine.commands", "engine.worker"))
 TRACE, PARENT = "traceback_", "parent_"  # the keys that PyTorch uses in a node's metadata
 
 
@@ -28,7 +30,9 @@ def remember(node: Node) -> None:
     """Keep the stack that made this node, and the node whose backward made it, if one did."""
     from stridescope.engine.autograd.task import running
 
-    node.metadata[TRACE] = [line for frame, line in _stack() if not frame.startswith(_ENGINE)]
+    stack = _stack()
+    inside = next((n for n, (name, _) in enumerate(stack) if name.startswith(_STARTERS)), 0)
+    node.metadata[TRACE] = [line for name, line in stack[inside:] if not name.startswith(_PACKAGE)]
     if running.node is not None:
         node.metadata[PARENT] = running.node
 
@@ -37,7 +41,8 @@ def _stack() -> list[tuple[str, str]]:
     """The (module name, formatted line) of each frame, outermost first."""
     frames = list(traceback.walk_stack(None))[::-1]
     lines = traceback.StackSummary.extract(iter(frames)).format()
-    names = [str(frame.f_globals.get("__name__", "")) for frame, _ in frames]
+    # The generated callables of ops have no module.
+    names = [str(frame.f_globals.get("__name__", _PACKAGE)) for frame, _ in frames]
     return list(zip(names, lines, strict=False)) if len(names) == len(lines) else [("", line) for line in lines]
 
 

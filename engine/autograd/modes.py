@@ -152,6 +152,10 @@ class set_grad_enabled(ModeContext):  # noqa: N801
     """Switches grad mode at once; as a context manager it also switches back."""
 
     def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise TypeError(
+                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+            )  # fmt: skip
         self.prev, self.mode = grad_mode.enabled, mode
         grad_mode.enabled = mode
 

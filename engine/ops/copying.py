@@ -112,8 +112,16 @@ def _warn_of_imaginary(source: Tensor, kind: dtype) -> None:
         )
 
 
+def _same_place(self: Tensor, src: Any) -> bool:
+    """Whether both read the same elements in the same way, so that there is nothing to copy."""
+    if not isinstance(src, Tensor) or self._storage is None or src._storage is not self._storage:
+        return False
+    same = src.layout_ == self.layout_ and src.dtype is self.dtype
+    return same and (src._conj, src._neg) == (self._conj, self._neg)
+
+
 def _copy_into(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
-    if self is src:
+    if self is src or _same_place(self, src):
         return self
     if not isinstance(src, Tensor):
         refuse_internal_overlap(self)

@@ -19,6 +19,7 @@ from observations import (  # the file lies beside this one; run_programs.py put
     grad_of,
     look,
     plain,
+    shares,
 )
 
 Step = Callable[["Program"], Any]
@@ -77,6 +78,13 @@ class Program:
         if not fitting or self.chance(0.2):
             return self.pick([2.0, 0.5, -1.0, 3])
         return self.pick(fitting)
+
+    def apart(self, target: Any, shape: Any) -> Any:
+        """The same for an operand of a write into ``target``: what it shares memory with is read in no fixed order."""
+        found = self.of_shape(shape)
+        if not isinstance(found, self.torch.Tensor) or found is target or not shares(found, target):
+            return found
+        return 2.0
 
     def dim(self, tensor: Any) -> int:
         return self.random.randrange(-tensor.dim(), tensor.dim()) if tensor.dim() else 0
@@ -209,7 +217,7 @@ def expanded(p: Program) -> Any:
 @step("view", 1)
 def strided(p: Program) -> Any:
     one = p.tensor()
-    if not one.numel():
+    if one.untyped_storage().nbytes() < 16:
         return one
     return one.as_strided((min(2, one.numel()),), (1,)) if p.chance(0.5) else one.as_strided((2, 2), (0, 1)[:2], 0)
 
@@ -240,7 +248,7 @@ def chunked(p: Program) -> Any:
 @step("inplace", 4)
 def written(p: Program) -> Any:
     one = p.tensor()
-    getattr(one, p.pick(["add_", "mul_", "sub_", "copy_"]))(p.of_shape(one.shape))
+    getattr(one, p.pick(["add_", "mul_", "sub_", "copy_"]))(p.apart(one, one.shape))
 
 
 @step("inplace", 3)
@@ -253,7 +261,7 @@ def assigned(p: Program) -> Any:
     one = p.tensor()
     if one.dim():
         index = p.random.randrange(one.shape[0])
-        one[index] = p.of_shape(one.shape[1:])
+        one[index] = p.apart(one, one.shape[1:])
 
 
 @step("inplace", 1)

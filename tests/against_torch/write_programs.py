@@ -73,7 +73,7 @@ def indexed(p: Program) -> Any:
 @step("more writes", 3)
 def written_by_two(p: Program) -> Any:
     one = p.tensor()
-    other = p.of_shape(one.shape)
+    other = p.apart(one, one.shape)
     p.pick([
         lambda: one.add_(other, alpha=2), lambda: one.sub_(other, alpha=3), lambda: one.div_(2.0),
         lambda: one.addcmul_(one, other), lambda: one.lerp_(one * 2, 0.25), lambda: one.clamp_(-1.0, 1.0),
@@ -86,13 +86,13 @@ def written_by_two(p: Program) -> Any:
 def stored(p: Program) -> Any:
     one = p.tensor()
     if not one.dim():
-        one[...] = p.of_shape(())
+        one[...] = p.apart(one, ())
         return
     p.pick([
-        lambda: one.__setitem__(slice(None, 1), p.of_shape(one[:1].shape)),
+        lambda: one.__setitem__(slice(None, 1), p.apart(one, one[:1].shape)),
         lambda: one.__setitem__(one > 0, 0.25),
-        lambda: one.__setitem__((..., 0), p.of_shape(one[..., 0].shape)),
-        lambda: one.__setitem__(p.torch.tensor([0]), p.of_shape(one[:1].shape)),
+        lambda: one.__setitem__((..., 0), p.apart(one, one[..., 0].shape)),
+        lambda: one.__setitem__(p.torch.tensor([0]), p.apart(one, one[:1].shape)),
         lambda: one.index_fill_(0, p.torch.tensor([0]), 2.0),
         lambda: one.index_add_(0, p.torch.tensor([0]), one[:1] * 2),
         lambda: one.masked_fill_(one < 0, 0.0),
@@ -104,7 +104,7 @@ def augmented(p: Program) -> Any:
     one = p.tensor()
     before = one
     if p.chance(0.5):
-        one += p.of_shape(one.shape)
+        one += p.apart(one, one.shape)
     else:
         one *= 2.0
     p.events.append(one is before)

@@ -288,12 +288,25 @@ class _Frame:
             said = "\n".join(wrong)
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
-                f"during the forward pass.\n{said}.\n{_TIP}"
+                f"during the forward pass.\n{said}\n.\n\n{_LONG_TIP}"
             )
 
 
 _TIP = (
     "Tip: To see a more detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)`."
+)
+
+
+_LONG_TIP = (
+    "Tip: To see a more detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)` "
+    "or wrap the code block\nwith `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable "
+    "checkpoint\u2011debug mode globally.\n\nIf this error occurs under torch.compile with automatic_dynamic_shapes "
+    "enabled,\nit may be because the recomputation selected a different compiled graph than the\nforward pass (e.g., a "
+    "dynamic graph instead of the original static graph).\nTo fix this, either:\n  - Use torch._dynamo.mark_dynamic() "
+    "to explicitly mark varying dimensions as\n    dynamic upfront, avoiding the static-to-dynamic transition.\n  - "
+    "Call torch._C._dynamo.eval_frame._set_lru_cache(False) to disable LRU cache\n    reordering, which can change which "
+    "graph is checked first between forward\n    and recompute.\nSee https://github.com/pytorch/pytorch/issues/166926 "
+    "for more details and\nworkaround examples.\n"
 )
 
 
