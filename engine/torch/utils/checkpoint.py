@@ -304,9 +304,9 @@ _LONG_TIP = (
     "enabled,\nit may be because the recomputation selected a different compiled graph than the\nforward pass (e.g., a "
     "dynamic graph instead of the original static graph).\nTo fix this, either:\n  - Use torch._dynamo.mark_dynamic() "
     "to explicitly mark varying dimensions as\n    dynamic upfront, avoiding the static-to-dynamic transition.\n  - "
-    "Call torch._C._dynamo.eval_frame._set_lru_cache(False) to disable LRU cache\n    reordering, which can change which "
-    "graph is checked first between forward\n    and recompute.\nSee https://github.com/pytorch/pytorch/issues/166926 "
-    "for more details and\nworkaround examples.\n"
+    "Call torch._C._dynamo.eval_frame._set_lru_cache(False) to disable LRU cache\n    reordering, which can change "
+    "which graph is checked first between forward\n    and recompute.\n"
+    "See https://github.com/pytorch/pytorch/issues/166926 for more details and\nworkaround examples.\n"
 )
 
 
