@@ -69,8 +69,8 @@ class Kind:
 
 
 def kind_of(record: type[Any]) -> Kind:
-    """Describe an event class of this engine, or another dataclass of plain values."""
-    fields = tuple(Field(field.name, FORMS.get(str(field.type), "any")) for field in dataclasses.fields(record))
+    """Describe an event class of this engine, or another dataclass or struct of plain values."""
+    fields = tuple(Field(name, FORMS.get(str(form), "any")) for name, form in record.__annotations__.items())
     return Kind(record.__name__, fields)
 
 
@@ -143,7 +143,7 @@ def pack_value(value: Any) -> bytes:
 
 def as_tuples(value: Any) -> Any:
     """Turn lists into tuples at every depth: what MessagePack calls an array was a tuple."""
-    return tuple(map(as_tuples, value)) if isinstance(value, list) else value
+    return tuple([as_tuples(item) if type(item) is list else item for item in value]) if type(value) is list else value
 
 
 def unpack_values(packed: bytes | msgspec.Raw) -> Any:

@@ -167,7 +167,7 @@ def encode_machine(machine: Machine, put: Put) -> bytes | None:
         values = content.read()
         return values if len(values) <= INLINE else (put(values), len(values))
 
-    state = machine.snapshot()
+    state = machine.peek()
     try:
         rest = msgspec.msgpack.encode(_rest(state, extra_of(machine)))
     except (OverflowError, UnicodeEncodeError):

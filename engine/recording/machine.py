@@ -6,6 +6,7 @@ changes it for the first time afterwards, so a snapshot costs the copy of a few 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Iterator
 from operator import attrgetter
@@ -81,18 +82,17 @@ def _copier(record: type[Record]) -> Callable[[Record], Record]:
     return lambda row: record(*fields(row))
 
 
-_tensor, _storage, _node, _frame = map(_copier, (TensorState, StorageState, NodeState, Frame))  # type: ignore[arg-type]
 _op, _backward, _request, _block = map(_copier, (OpState, BackwardState, RequestState, BlockState))  # type: ignore[arg-type]
 
 
 def _copied_node(row: NodeState) -> NodeState:
-    row = _node(row)
+    row = copy.copy(row)
     row.saved = list(row.saved)
     return row
 
 
 def _copied_frame(row: Frame) -> Frame:
-    row = _frame(row)
+    row = copy.copy(row)
     row.names = dict(row.names)
     return row
 
@@ -118,8 +118,8 @@ class Machine:
     def __init__(self) -> None:
         self.step = -1
         self.frames: Shelf[Frame] = Shelf(_copied_frame)
-        self.tensors: Shelf[TensorState] = Shelf(_tensor)
-        self.storages: Shelf[StorageState] = Shelf(_storage)
+        self.tensors: Shelf[TensorState] = Shelf(copy.copy)
+        self.storages: Shelf[StorageState] = Shelf(copy.copy)
         self.nodes: Shelf[NodeState] = Shelf(_copied_node)
         self.ops: list[OpState] = []
         self.last_op: OpState | None = None
@@ -173,20 +173,35 @@ class Machine:
         """Hand out the state at this step."""
         self._backward_shared = self._allocator_shared = True
         self.ops = list(map(_op, running := self.ops))
+        shelves = (self.frames.share(), self.tensors.share(), self.storages.share(), self.nodes.share())
+        return self._state(*shelves, running)
+
+    def peek(self) -> State:
+        """Return the state at this step for a look: it changes with the machine."""
+        return self._state(self.frames.rows, self.tensors.rows, self.storages.rows, self.nodes.rows, self.ops)
+
+    def _state(
+        self,
+        frames: dict[int, Frame],
+        tensors: dict[int, TensorState],
+        storages: dict[int, StorageState],
+        nodes: dict[int, NodeState],
+        ops: list[OpState],
+    ) -> State:
         return State(
             step=self.step,
-            frames=list(self.frames.share().values()),
-            tensors=self.tensors.share(),
-            storages=self.storages.share(),
-            nodes=self.nodes.share(),
+            frames=list(frames.values()),
+            tensors=tensors,
+            storages=storages,
+            nodes=nodes,
             backward=self.backward,
-            op=running[-1] if running else self.last_op,
+            op=ops[-1] if ops else self.last_op,
             allocator=self.allocator,
             line=self.line,
             source=self.source,
             status=self.status,
             error=self.error,
-            ops=running,
+            ops=ops,
         )
 
     def twin(self) -> Machine:
@@ -227,8 +242,8 @@ def machine_from(state: State, extra: Extra) -> Machine:
     machine.step, machine.line, machine.source = state.step, state.line, state.source
     machine.status, machine.error = state.status, state.error
     machine.frames = Shelf(_copied_frame, {frame.id: frame for frame in state.frames})
-    machine.tensors = Shelf(_tensor, state.tensors)
-    machine.storages, machine.nodes = Shelf(_storage, state.storages), Shelf(_copied_node, state.nodes)
+    machine.tensors = Shelf(copy.copy, state.tensors)
+    machine.storages, machine.nodes = Shelf(copy.copy, state.storages), Shelf(_copied_node, state.nodes)
     machine.ops, machine.last_op = state.ops, extra.last_op
     machine.backward, machine.outer, machine.allocator = state.backward, extra.outer, state.allocator
     machine.versions, machine.bumped = extra.versions, extra.bumped

@@ -1,7 +1,8 @@
 """What the machine looks like at one step: plain records that panels, commands and tests read.
 
 A :class:`State` is the fold of all events up to and including one step. It is read-only for everyone but
-:mod:`stridescope.engine.recording.state`. Steps are the numbers of events, counted from 0; step -1 is the empty
+:mod:`stridescope.engine.recording.state`. Records of which there are many hold no cycles, so they are structs that
+the garbage collector passes over. Steps are the numbers of events, counted from 0; step -1 is the empty
 machine before the first event. Ids are those of :mod:`stridescope.engine.events`.
 """
 
@@ -10,12 +11,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import msgspec
+
 from stridescope.engine.recording.allocator_state import AllocatorState
 from stridescope.engine.recording.content import Content
 
 
-@dataclasses.dataclass(slots=True)
-class Span:
+class Span(msgspec.Struct, gc=False):
     """A range of source text: 1-based lines, 0-based UTF-8 byte columns as CPython counts them."""
 
     source: int
@@ -25,8 +27,7 @@ class Span:
     end_column: int
 
 
-@dataclasses.dataclass(slots=True)
-class Name:
+class Name(msgspec.Struct, gc=False):
     """What a name of a frame stands for: a tensor (its id) or a value (its short repr)."""
 
     name: str
@@ -34,8 +35,7 @@ class Name:
     text: str
 
 
-@dataclasses.dataclass(slots=True)
-class Frame:
+class Frame(msgspec.Struct, gc=False):
     """A call of a user's function; the module itself is the first frame."""
 
     id: int
@@ -46,8 +46,7 @@ class Frame:
     names: dict[str, Name]
 
 
-@dataclasses.dataclass(slots=True)
-class TensorState:
+class TensorState(msgspec.Struct, gc=False):
     """A live tensor. ``names`` are the variables that stand for it, innermost frame first."""
 
     id: int
@@ -68,8 +67,7 @@ class TensorState:
     names: tuple[str, ...] = ()
 
 
-@dataclasses.dataclass(slots=True)
-class StorageState:
+class StorageState(msgspec.Struct, gc=False):
     """A live storage, and its bytes where they are kept; where not, ``summary`` tells what is known."""
 
     id: int
@@ -87,8 +85,7 @@ class StorageState:
         return None if self.content is None else self.content.read()
 
 
-@dataclasses.dataclass(slots=True)
-class Saved:
+class Saved(msgspec.Struct, gc=False):
     """One saved tensor of a node: the field's name, the tensor and storage, and the version it must still have."""
 
     field: str
@@ -99,8 +96,7 @@ class Saved:
     is_output: bool
 
 
-@dataclasses.dataclass(slots=True)
-class NodeState:
+class NodeState(msgspec.Struct, gc=False):
     """A live grad_fn node. ``edges`` are (node, input number), node 0 where no gradient is wanted.
 
     ``phase`` in the current backward pass: "" (not part of it), "waiting", "ready", "running", "done".
@@ -119,8 +115,7 @@ class NodeState:
     waiting: int = 0
 
 
-@dataclasses.dataclass(slots=True)
-class SentGradient:
+class SentGradient(msgspec.Struct, gc=False):
     """A gradient on an edge of the graph in the current or last backward pass."""
 
     node: int

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import zstandard
 
 from stridescope.engine.events import Event, Wire
 from stridescope.engine.recording.columns import (
@@ -33,16 +32,16 @@ from stridescope.engine.recording.columns import (
 )
 
 _MARK = b"\0"  # no zstd frame begins with it
-Mend = Callable[[list[Any]], Wire]
 
 
-def pack_rough(batch: Sequence[Wire], keep: KeepBytes, schema: Schema) -> tuple[bytes, bytes]:
+def pack_rough(
+    batch: Sequence[Wire], keep: KeepBytes, schema: Schema, compress: Callable[[bytes], bytes]
+) -> tuple[bytes, bytes]:
     """Return the packed kinds and the body of a batch; ``keep`` is as for :func:`.columns.encode`."""
     kinds = bytes([wire[0] for wire in batch])
     holders = schema.holders
     if any(map(kinds.__contains__, holders)):
         batch = [_kept_apart(wire, holders[wire[0]], keep) if wire[0] in holders else wire for wire in batch]
-    compress = zstandard.ZstdCompressor(level=1).compress
     return compress(kinds), _MARK + compress(pack_value(batch))
 
 
@@ -78,9 +77,23 @@ class RoughBatch:
             return None
 
     @cached_property
+    def _tuples(self) -> list[Wire]:
+        """The events as they were packed: tuples at every depth, bytes kept elsewhere as their key and length."""
+        nested = [self._nested(code) for code in range(len(self._schema.kinds))]
+        for row in self._rows:
+            for at in nested[row[0]]:
+                if type(row[at]) is list:
+                    row[at] = as_tuples(row[at])
+        return list(map(tuple, self._rows))
+
+    def _nested(self, code: int) -> list[int]:
+        """Return where in an event of a kind a list can stand."""
+        fields = self._schema.kinds[code].fields
+        return [at for at, field in enumerate(fields, 1) if field.form in ("ints", "any", "bytes")]
+
+    @cached_property
     def _encoded(self) -> Encoded:
-        rows = [tuple(map(as_tuples, row)) for row in self._rows]
-        return encode(rows, lambda values: None, self._schema.kinds)
+        return encode(self._tuples, lambda values: None, self._schema.kinds)
 
     @cached_property
     def _batch(self) -> Batch:
@@ -106,23 +119,11 @@ class RoughBatch:
         """Return all events in order, as this engine's wire tuples."""
         if not self._schema.current:
             return self._batch.wires()
-        mends = [self._mend(code) for code in range(len(self._schema.kinds))]
-        return [tuple(row) if (mend := mends[row[0]]) is None else mend(row) for row in self._rows]
+        holders, wires = self._schema.holders, self._tuples
+        if not any(np.any(self.kinds == code) for code in holders):
+            return wires
+        return [self._with_bytes(wire, holders[wire[0]]) if wire[0] in holders else wire for wire in wires]
 
-    def _mend(self, code: int) -> Mend | None:
-        """Return what turns a row of this kind into its wire tuple, None where nothing but its own type changes."""
-        forms = [field.form for field in self._schema.kinds[code].fields]
-        nested = [at for at, form in enumerate(forms, 1) if form in ("ints", "any")]
-        held = self._schema.holders.get(code)
-        if not nested and held is None:
-            return None
-
-        def mended(row: list[Any]) -> Wire:
-            for at in nested:
-                if type(row[at]) is list:
-                    row[at] = as_tuples(row[at])
-            if held is not None and type(row[held]) is list:
-                return (*row[:held], self._read(*row[held]), *row[held + 1 :])
-            return tuple(row)
-
-        return mended
+    def _with_bytes(self, wire: Wire, at: int) -> Wire:
+        kept = wire[at]
+        return (*wire[:at], self._read(*kept), *wire[at + 1 :]) if type(kept) is tuple else wire

@@ -30,7 +30,7 @@ from stridescope.engine.recording.rough import RoughBatch, pack_rough
 from stridescope.engine.recording.store import INLINE, RecordingError
 
 FLUSH_SECONDS = 0.05
-BATCH = 2048
+BATCH = 512  # events that stand together: whoever goes to a step reads all of them
 
 
 class Blobs:
@@ -74,6 +74,8 @@ class Writer:
         self._buffer: list[Wire] = []
         self._journal: Journal | None = None
         self._steps, self._blobs, self._schema = 0, Blobs(), Schema(kinds_now())
+        self._compress = zstandard.ZstdCompressor(level=1).compress
+        self._columns: list[tuple[int, int, bytes, bytes]] = []  # rows that take the place of rough batches
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._flush_often, name="stridescope-recording", daemon=True)
         self._thread.start()
@@ -150,7 +152,7 @@ class Writer:
     def _write(self, wires: list[Wire]) -> None:
         for start in range(0, len(wires), BATCH):
             batch = wires[start : start + BATCH]
-            kinds, body = pack_rough(batch, self._blobs.keep, self._schema)
+            kinds, body = pack_rough(batch, self._blobs.keep, self._schema, self._compress)
             last = self._steps + len(batch) - 1
             self._database.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (self._steps, last, kinds, body))
             self._steps += len(batch)
@@ -159,11 +161,9 @@ class Writer:
             if wire[0] == SourceSeen.code:
                 self._write_source(*wire[1:])
 
-    def _write_columns(self, first: int, batch: Encoded) -> None:
-        """Put columns in the place of a rough batch, and note what it touches."""
-        self._database.execute(
-            "UPDATE events SET kinds = ?, body = ? WHERE first = ?", (batch.kinds, batch.body, first)
-        )
+    def _write_columns(self, first: int, last: int, batch: Encoded) -> None:
+        """Have columns take the place of a rough batch, and note what it touches."""
+        self._columns.append((first, last, batch.kinds, batch.body))
         compress = zstandard.ZstdCompressor(level=3).compress
         self._database.executemany(
             "INSERT INTO touch VALUES (?, ?, ?, ?, ?, ?)",
@@ -193,14 +193,18 @@ class Writer:
             keyframes.store(self._database, machine, self._blobs.put)
             self._blobs.write(self._database)
         self._database.execute("INSERT OR REPLACE INTO curve VALUES (?, ?)", curve.packed())
+        # Rows that shrink where they stand leave their pages half empty.
+        self._database.executemany("DELETE FROM events WHERE first = ?", [row[:1] for row in self._columns])
+        self._database.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", self._columns)
+        self._columns.clear()
 
     def _tidied(self, curve: Curve) -> Iterator[Wire]:
         """Yield all events; batches become columns on the way, and the memory curve takes them in."""
         batches = Batches(self._database, self._schema)
-        for first, _, _ in list(batches.firsts()):
+        for first, last, _ in list(batches.firsts()):
             batch = batches.batch(first)
             if isinstance(batch, RoughBatch) and (columns := batch.as_columns()) is not None:
-                self._write_columns(first, columns)
+                self._write_columns(first, last, columns)
             curve.add(batches, first)
             yield from batch.wires()
 

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable
 
+import msgspec
 import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
@@ -51,7 +52,7 @@ def test_a_million_cells(qtbot: QtBot, strides: Recording, state: State) -> None
     layouts = {1: ((SIDE, SIDE), (SIDE, 1), 0), 2: ((SIDE, SIDE), (1, SIDE), 0), 3: ((500, 333), (2 * SIDE, 3), 5)}
     like = next(iter(state.tensors.values()))
     state.tensors = {
-        number: dataclasses.replace(
+        number: msgspec.structs.replace(
             like, id=number, storage=1, sizes=sizes, strides=steps, offset=offset, names=(f"t{number}",), base=0
         )
         for number, (sizes, steps, offset) in layouts.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -280,6 +281,6 @@ def test_freed_and_overwritten_saved_tensors(strides: Recording) -> None:
     before = moment(strides, int(strides.lines()[-2]))
     y = next(t for t in before.state.tensors.values() if "y" in t.names)
     written = dataclasses.replace(before.state)
-    written.tensors = {**before.state.tensors, y.id: dataclasses.replace(y, version=1)}
+    written.tensors = {**before.state.tensors, y.id: msgspec.structs.replace(y, version=1)}
     rows = saved_model.rows(dataclasses.replace(before, state=written))
     assert [(row.cells[4], row.stale) for row in rows] == [("1 ✗", True), ("0", False)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -119,7 +120,7 @@ def test_marks_between_edges() -> None:
 
 def test_a_huge_plane_is_sampled(strides: Recording, line_6: int) -> None:
     state = dataclasses.replace(strides.state(line_6))
-    tensor = dataclasses.replace(state.tensors[named(state, "a")], sizes=(3000, 4000), strides=(4000, 1))
+    tensor = msgspec.structs.replace(state.tensors[named(state, "a")], sizes=(3000, 4000), strides=(4000, 1))
     state.tensors = {tensor.id: tensor}
     shown = picture(Moment(strides, state, line_6, linked(state, Selection(tensor=tensor.id))))
     assert shown is not None
@@ -131,7 +132,7 @@ def test_a_huge_plane_is_sampled(strides: Recording, line_6: int) -> None:
 def test_views_of_other_dtypes_share_the_strip(strides: Recording, line_6: int) -> None:
     state = dataclasses.replace(strides.state(line_6))
     a, c = (state.tensors[named(state, name)] for name in "ac")
-    halves = dataclasses.replace(c, dtype="int16", sizes=(3,), strides=(4,), offset=2)
+    halves = msgspec.structs.replace(c, dtype="int16", sizes=(3,), strides=(4,), offset=2)
     state.tensors = {a.id: a, c.id: halves}
     shown = picture(Moment(strides, state, line_6, linked(state, Selection(tensor=a.id))))
     assert shown is not None
