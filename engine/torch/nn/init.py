@@ -7,11 +7,12 @@ from typing import Any
 
 from stridescope.engine.autograd.modes import grad_mode, no_grad
 from stridescope.engine.ops import FUNCTIONS
+from stridescope.engine.ops.lookup import where
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.warn import warn
 
-_GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4} | {
-    f"conv{mark}{dims}d": 1.0 for mark in ("", "_transpose") for dims in (1, 2, 3)
+_GAINS: dict[str, float] = {"linear": 1, "sigmoid": 1, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4} | {
+    f"conv{mark}{dims}d": 1 for mark in ("", "_transpose") for dims in (1, 2, 3)
 }
 
 
@@ -98,12 +99,40 @@ def trunc_normal_(
         warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect."
         )
+    if tensor.is_meta:
+        return tensor
     low, high = (0.5 * (1 + math.erf((x - mean) / std / math.sqrt(2.0))) for x in (a, b))
     with no_grad():
-        tensor.uniform_(2 * low - 1, 2 * high - 1, generator=generator)
-        tensor.erfinv_()
-        tensor.mul_(std * math.sqrt(2.0)).add_(mean)
-        return tensor.clamp_(min=a, max=b)  # type: ignore[no-any-return]
+        if high - low > _USUAL:
+            return _redrawn(tensor, mean, std, a, b, generator)
+        return _accepted(tensor, mean, std, a, b, generator)
+
+
+_USUAL = 0.3  # so much of the distribution must lie between the bounds for its own numbers to be drawn until they fit
+
+
+def _redrawn(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any) -> Tensor:
+    """Normal numbers; those outside of the bounds are drawn again, all of them each time."""
+    low, high = (tensor.new_tensor(bound, device="cpu").item() for bound in (a, b))
+    result = tensor.normal_(mean, std, generator=generator)
+    while (outside := (result < low) | (result > high)).any():
+        result = where(outside, result.new_empty(result.shape).normal_(mean, std, generator=generator), result)
+    return tensor if result is tensor else tensor.copy_(result)  # type: ignore[no-any-return]
+
+
+def _accepted(tensor: Any, mean: float, std: float, a: float, b: float, generator: Any) -> Tensor:
+    """Uniform numbers, each kept with the density's probability: for bounds far out in a tail."""
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    result: Any = tensor.uniform_(a, b, generator=generator)
+    drawn, pending = result.clone(), None
+    while True:
+        density = drawn.sub(mean).div_(std).pow_(2).mul_(-0.5).sub_(peak)
+        refused = drawn.new_empty(drawn.shape).uniform_(generator=generator).log_().gt(density)
+        pending = refused if pending is None else where(pending, refused, pending)
+        if not pending.any():
+            return tensor if result is tensor else tensor.copy_(result)  # type: ignore[no-any-return]
+        drawn.uniform_(a, b, generator=generator)
+        result = where(pending, drawn, result)
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:

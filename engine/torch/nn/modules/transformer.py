@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.tensor import Tensor
@@ -58,33 +58,9 @@ def _length(src: Tensor, batch_first: bool) -> int | None:
 
 
 class _Layer(Module):
-    """What encoder and decoder layers share: the two linear steps."""
+    """What encoder and decoder layers share: attentions, two linear steps, and norms after each of them."""
 
-    def _make_steps(
-        self, d_model: int, dim_feedforward: int, dropout: float, layer_norm_eps: float, bias: bool, norms: int,
-        device: Any, dtype: Any,
-    ) -> None:  # fmt: skip
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, device=device, dtype=dtype)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, device=device, dtype=dtype)
-        for place in range(1, norms + 1):
-            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, device=device, dtype=dtype)
-            setattr(self, f"norm{place}", norm)
-        for place in range(1, norms + 1):
-            setattr(self, f"dropout{place}", Dropout(dropout))
-
-    def _sa_block(self, x: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
-        found = self.self_attn(
-            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal
-        )
-        return self.dropout1(found[0])  # type: ignore[no-any-return]
-
-    def _stepped(self, x: Tensor, last: Any) -> Tensor:
-        return last(self.linear2(self.dropout(self.activation(self.linear1(x)))))  # type: ignore[no-any-return]
-
-
-class TransformerEncoderLayer(_Layer):
-    """Self-attention and two linear steps."""
+    attentions: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
@@ -101,12 +77,34 @@ class TransformerEncoderLayer(_Layer):
         dtype: Any = None,
     ) -> None:
         super().__init__()
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, device=device, dtype=dtype
-        )
-        self._make_steps(d_model, dim_feedforward, dropout, layer_norm_eps, bias, 2, device, dtype)
+        place = {"bias": bias, "device": device, "dtype": dtype}
+        for name in self.attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **place))
+        self.linear1 = Linear(d_model, dim_feedforward, **place)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **place)
+        parts = range(1, len(self.attentions) + 2)
+        for part in parts:
+            setattr(self, f"norm{part}", LayerNorm(d_model, eps=layer_norm_eps, **place))
+        for part in parts:
+            setattr(self, f"dropout{part}", Dropout(dropout))
         self.norm_first = norm_first
         self.activation = _activation(activation)
+
+    def _sa_block(self, x: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
+        found = self.self_attn(
+            x, x, x, attn_mask=attn_mask, key_padding_mask=key_padding_mask, need_weights=False, is_causal=is_causal
+        )
+        return self.dropout1(found[0])  # type: ignore[no-any-return]
+
+    def _stepped(self, x: Tensor, last: Any) -> Tensor:
+        return last(self.linear2(self.dropout(self.activation(self.linear1(x)))))  # type: ignore[no-any-return]
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention and two linear steps."""
+
+    attentions = ("self_attn",)
 
     def _ff_block(self, x: Tensor) -> Tensor:
         return self._stepped(x, self.dropout2)
@@ -140,29 +138,7 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to an encoder's output, and two linear steps."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__()
-        for name in ("self_attn", "multihead_attn"):
-            attention = MultiheadAttention(
-                d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, device=device, dtype=dtype
-            )
-            setattr(self, name, attention)
-        self._make_steps(d_model, dim_feedforward, dropout, layer_norm_eps, bias, 3, device, dtype)
-        self.norm_first = norm_first
-        self.activation = _activation(activation)
+    attentions = ("self_attn", "multihead_attn")
 
     def _mha_block(self, x: Tensor, mem: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool) -> Tensor:
         found = self.multihead_attn(
