@@ -16,7 +16,7 @@ import numpy as np
 from stridescope.engine.device import device
 from stridescope.engine.dispatch.call import number_first
 from stridescope.engine.dispatch.op import Op
-from stridescope.engine.dispatch.out_names import WRITING, shown_out
+from stridescope.engine.dispatch.out_names import WITHOUT, shown_out
 from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.dispatch.plans import plan as make_plan
 from stridescope.engine.dispatch.schema import REQUIRED, Argument
@@ -374,7 +374,7 @@ class Function:
 
     def resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Choose the overload, remember the choice where types decide it, and call."""
-        out = kwargs.pop("out") if "out" in kwargs and self.signatures[0].op.name in WRITING else None
+        out = kwargs.pop("out") if "out" in kwargs and self.signatures[0].op.name not in WITHOUT else None
         failures = []
         for signature in self.signatures:
             try:

@@ -95,8 +95,8 @@ def resolved(tensor: Tensor) -> Array:
     """The tensor's values, with the conjugate and negative bits carried out."""
     array = tensor._array
     if tensor._conj:
-        array = np.conj(array)
-    return np.negative(array) if tensor._neg else array
+        array = np.asarray(np.conj(array))  # of a 0-d array NumPy gives a scalar
+    return np.asarray(np.negative(array)) if tensor._neg else array
 
 
 def cast(array: Array, kind: dtype) -> Array:
@@ -166,13 +166,13 @@ def laid_out(array: Array, strides: tuple[int, ...]) -> Array:
     """``array`` in memory of its own with these strides (in elements); itself when it already is."""
     item = array.itemsize
     wanted = tuple(s * item for s in strides)
+    if array.size == 0:
+        return np.ndarray(array.shape, array.dtype, bytearray(), 0, wanted)
     if array.strides == wanted and array.base is None:
-        return array
+        return np.asarray(array)
     if array.flags.c_contiguous and array.base is None and is_contiguous(array.shape, strides):
         return np.ndarray(array.shape, array.dtype, array, 0, wanted)
     memory = np.empty(array.size, array.dtype)
-    if array.size == 0:
-        return np.ndarray(array.shape, array.dtype, bytearray(), 0, wanted)
     result = np.ndarray(array.shape, array.dtype, memory, 0, wanted)
     result[...] = array
     return result
@@ -249,7 +249,7 @@ class Pointwise:
             raise
         if array.dtype != gives.np:
             array = cast(array, gives)
-        if array.ndim < 2 and array.flags.c_contiguous and array.base is None and self.strides is not like_strides:
+        if array.ndim < 2 and array.flags.c_contiguous and array.base is None and self.strides is output_strides:
             return canonical(array)
         return laid_out(array, self.strides(array.shape, sources))
 

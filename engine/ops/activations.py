@@ -237,7 +237,9 @@ def _hardswish_grad(grad: Tensor, self: Tensor) -> Tensor:
 _activation(
     "threshold(Tensor self, Scalar threshold, Scalar value)",
     "Each element above the threshold, a value elsewhere.",
-    lambda a, threshold, value: np.where(a <= a.dtype.type(threshold), a.dtype.type(value), a),
+    lambda a, threshold, value: np.where(
+        a <= number_of(threshold, FROM_NUMPY[a.dtype]), number_of(value, FROM_NUMPY[a.dtype]), a
+    ),
     lambda grad, self, threshold: grad.masked_fill(self <= threshold, 0),
     ((3, 4), 0.1, 20.0),
     takes="if",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dtype import BOOL
 from stridescope.engine.layout import wrap_dim, wrap_dims
@@ -43,7 +44,7 @@ def _diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
-        return self.new_zeros(self.shape).copy_(self)
+        return zeros_like(self).copy_(self)
     parts = [part for part in (prepend, self, append) if part is not None]
     result = concatenated(parts, wrapped) if len(parts) > 1 else self
     n = min(n, result.shape[wrapped])

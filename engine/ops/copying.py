@@ -10,7 +10,7 @@ from stridescope.engine.device import CPU, device
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap, refuse_partial_overlap
 from stridescope.engine.dispatch.pinned import pin
-from stridescope.engine.dispatch.run import cast, laid_out, resolved
+from stridescope.engine.dispatch.run import cast, laid_out, resolved, stored
 from stridescope.engine.dtype import BY_NAME, bool_, dtype
 from stridescope.engine.events import CopyMade, journal
 from stridescope.engine.layout import (
@@ -125,7 +125,7 @@ def _copy_into(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
         return self
     if not isinstance(src, Tensor):
         refuse_internal_overlap(self)
-        self._array[...] = src
+        self._array[...] = stored(self, cast(np.asarray(src), self.dtype))
         return self
     shape = self._array.shape
     if src._array.shape != shape:
@@ -140,10 +140,7 @@ def _copy_into(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
     refuse_partial_overlap(self, src)
     _warn_of_imaginary(src, self.dtype)
     values = cast(resolved(src), self.dtype) if src.dtype is not self.dtype else resolved(src)
-    if self._conj or self._neg:
-        values = np.negative(values) if self._neg else values
-        values = np.conj(values) if self._conj else values
-    self._array[...] = values
+    self._array[...] = stored(self, values)
     return self
 
 

@@ -30,10 +30,10 @@ def _running(name: str, accumulate: Callable[..., Any]) -> Callable[..., Tensor]
         kind = dtype or (int64 if self.dtype.category <= INTEGER else self.dtype)
         array = cast(resolved(self), kind)
         dim = wrap_dim(dim, array.ndim)
-        if kind.category == BOOL and array.size:
-            raise not_implemented(f"{name}_out_cpu", kind)
         if not array.ndim:
             return _row_major(array.copy(), kind, self)
+        if kind.category == BOOL and array.size:
+            raise not_implemented(f"{name}_out_cpu", kind)
         return _row_major(accumulate(_doubled(array), axis=dim), kind, self)
 
     return run
@@ -109,6 +109,8 @@ def _cum_extreme(name: str, reach: Callable[..., Any]) -> Callable[..., Any]:
         array = resolved(self)
         if not array.size:
             return _row_major(array.copy(), self.dtype, self), _row_major(np.zeros(array.shape, np.int64), int64, self)
+        if not array.ndim and dim not in (0, -1):
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
         dim = wrap_dim(dim, array.ndim)
         if not array.ndim:
             return _row_major(array.copy(), self.dtype, self), _row_major(np.zeros((), np.int64), int64, self)

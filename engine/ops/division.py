@@ -9,11 +9,13 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import pointwise
+from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.arithmetic import conj, real_if
 from stridescope.engine.tensor import Tensor
 
 
 def _no_zero(a: Any, b: Any) -> None:
+    broadcast_shapes(np.shape(a), np.shape(b))
     if np.size(a) and np.any(np.equal(b, 0)):
         raise RuntimeError("ZeroDivisionError")
 

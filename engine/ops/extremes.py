@@ -11,7 +11,7 @@ from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import BOOL, bool_, int64, uint8
+from stridescope.engine.dtype import BOOL, bool_, int64, scalar_name, uint8
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.reduce import axes, unreduced, wrapped
 from stridescope.engine.storage import Array
@@ -194,6 +194,8 @@ def _aminmax(self: Tensor, dim: int | None, keepdim: bool) -> tuple[Tensor, Tens
             raise IndexError(f"aminmax: Expected reduction dim {dim} to have non-zero size.")
         over = axes((dim,), array.ndim)
     if self.dtype.is_complex:
+        if dim is not None and not array.ndim:
+            raise RuntimeError(f"aminmax not implemented for {scalar_name(self.dtype)}")
         raise not_implemented("aminmax_cpu", self.dtype)
     ends: tuple[Any, Any] = (np.min, np.max)
     low, high = (f(array, over, keepdims=keepdim) if array.ndim else array.copy() for f in ends)

@@ -87,7 +87,7 @@ def check_batches(a: Tensor, b: Tensor) -> None:
 
 def _bmm(self: Tensor, mat2: Tensor) -> Tensor:
     check_batches(self, mat2)
-    if self.dtype.category == BOOL:
+    if self.dtype.category == BOOL and self._array.size and mat2._array.size:
         raise not_implemented("bmm", self.dtype)
     return _product(self, mat2)  # type: ignore[no-any-return]
 

@@ -234,7 +234,7 @@ def log_sum_exp(
 def _logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
     kind = default_float() if self.dtype.category <= INTEGER else self.dtype
     array = cast(resolved(self), kind)
-    if not dim and not keepdim and array.ndim:
+    if not dim and not keepdim and array.ndim and array.size:
         raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * array.ndim}")
     total = log_sum_exp(array, axes(dim, array.ndim), keepdim, lambda a: _rounded(a, array.dtype))
     return wrapped(total, kind, self)

@@ -9,11 +9,11 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import pointwise
+from stridescope.engine.dispatch.run import pointwise, resolved
 from stridescope.engine.dtype import BOOL, FLOAT
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.choice import where
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, fresh
 
 LN2 = math.log(2.0)
 
@@ -201,18 +201,18 @@ define(
 def _ldexp_run(self: Tensor, other: Tensor) -> Tensor:
     if other.dtype.category == BOOL and self.dtype.category == FLOAT:
         raise not_implemented("ldexp_cpu_exp", other.dtype)
+    if isinstance(other, Tensor) and other.dtype.itemsize == 2 and other.dtype.is_floating_point:
+        power = np.exp2(resolved(other).astype(np.float32)).astype(other.dtype.np)  # rounded in its own dtype
+        return _times(self, fresh(power, other.dtype, other.device))
     return _ldexp_kernel(self, other)
 
 
 def _ldexp(a: Any, b: Any) -> Any:
-    kind = np.asarray(b).dtype
-    if kind.itemsize == 2 and kind.kind not in "iu":  # PyTorch rounds the power before it multiplies
-        power = np.exp2(b.astype(np.float32)).astype(kind)
-        return np.multiply(a.astype(np.float32), power.astype(np.float32)).astype(kind)
-    return np.multiply(a, np.exp2(b) if kind.kind != "c" else np.power(2, b))
+    return np.multiply(a, np.exp2(b) if np.asarray(b).dtype.kind != "c" else np.power(2, b))
 
 
-_ldexp_kernel = elementwise(_ldexp, "ldexp", to_float=True, through=False)
+_ldexp_kernel = elementwise(_ldexp, "ldexp", to_float=True)
+_times = elementwise(np.multiply, "mul_cpu", to_float=True)
 
 define(
     "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",

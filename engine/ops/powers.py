@@ -9,10 +9,10 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.promote import result_type
-from stridescope.engine.dispatch.run import row_major, tensor_strides
+from stridescope.engine.dispatch.run import laid_out, resolved, row_major, tensor_strides
 from stridescope.engine.dtype import INTEGER, bool_, complex128, float64
 from stridescope.engine.ops.arithmetic import conj, real_if
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, fresh
 
 
 def _pow(a: Any, b: Any) -> Any:
@@ -42,8 +42,9 @@ def _scalar_run(self: Tensor, exponent: Any) -> Tensor:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     if self.dtype is bool_ and (exponent == 0 or exponent == 1):
         kind = result_type(self, exponent)
-        result: Tensor = self.new_ones(self.shape, dtype=kind) if exponent == 0 else self.to(kind, copy=True)
-        return result
+        array = resolved(self) if exponent == 1 else np.ones(self.shape)
+        strides = tensor_strides(self.shape, [self._array])
+        return fresh(laid_out(array.astype(kind.np), strides), kind, self.device)
     return _by_number(self, exponent)
 
 

@@ -58,10 +58,10 @@ _flip_dim("flipud", 1, 0)
 def _roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Tensor:
     if not shifts:
         raise RuntimeError("`shifts` required")
-    if not self._array.size:
-        return _owned(self._array, self, dense_strides_like(self._array.shape, self.strides))
     if len(dims) == 0 and len(shifts) == 1:
         return _owned(np.roll(resolved(self), shifts[0]), self)
+    if not self._array.size:
+        return _owned(self._array, self, dense_strides_like(self._array.shape, self.strides))
     if len(shifts) != len(dims):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"

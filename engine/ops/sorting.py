@@ -147,10 +147,10 @@ def _kthvalue(self: Tensor, k: int, dim: int, keepdim: bool) -> tuple[Tensor, Te
     size = array.shape[dim] if array.ndim else 1
     if not 1 <= k <= size:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
-    if self.dtype.category == BOOL or self.dtype.is_complex:
-        raise not_implemented("kthvalue_cpu", self.dtype)
     if not array.ndim:
         return _single(self)
+    if self.dtype.category == BOOL or self.dtype.is_complex:
+        raise not_implemented("kthvalue_cpu", self.dtype)
     where = np.take(ordered(array, dim, False), [k - 1], dim)
     where = _with_ties(array, where, dim, lambda row: [selection.kth(row, k - 1)])
     return _picked(self, array, where, dim, keepdim)

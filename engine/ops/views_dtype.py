@@ -14,6 +14,9 @@ from stridescope.engine.tensor import Tensor
 
 @by_tensor
 def _view_dtype(self: Tensor, dtype: dtype) -> Any:
+    for bit, what in ((self._conj, "conjugate view tensors"), (self._neg, "tensors with negative bit set")):
+        if bit:
+            raise RuntimeError(f"torch.Tensor.view is not supported for {what} when converting to a different dtype.")
     layout = self.layout_
     old, new = self.dtype.itemsize, dtype.itemsize
     if old == new:

@@ -242,8 +242,8 @@ def compared(p: OpProgram) -> Any:
     other = p.other(one)
     if not isinstance(other, p.torch.Tensor):
         other = one.clone()
-    name = p.pick(["equal", "allclose", "isclose", "result_type", "is_same_size", "is_set_to"])
-    found = one.is_set_to(other) if name == "is_set_to" else getattr(p.torch, name)(one, other)
+    name = p.pick(["equal", "allclose", "isclose", "result_type", "is_same_size"])
+    found = getattr(p.torch, name)(one, other)
     return str(found) if name == "result_type" else found
 
 
@@ -279,6 +279,8 @@ def changed_freely(p: OpProgram) -> Any:
     name = p.pick(
         ["exp_", "sin_", "sqrt_", "sigmoid_", "tanh_", "reciprocal_", "log_", "div_", "pow_", "atan_", "erf_"]
     )
+    if name == "pow_" and one.is_complex():  # powers of what is not finite are left to the C library
+        name = "sin_"
     return Inexact(getattr(one, name)(*([p.other(one)] if name in ("div_", "pow_") else [])))
 
 
@@ -306,7 +308,7 @@ def augmented(p: OpProgram) -> Any:
 
 @step(4)
 def into_out(p: OpProgram) -> Any:
-    one, name = p.tensor(), p.pick(["add", "sub", "mul", "maximum", "eq", "logical_and", "neg", "abs", "sum", "cat",
+    one, name = p.tensor(), p.pick(["add", "sub", "mul", "maximum", "eq", "logical_and", "neg", "sum", "cat",
                                     "floor", "where", "bitwise_and", "cumsum", "stack", "remainder"])  # fmt: skip
     out = p.target() if p.chance(0.5) else p.torch.empty(0, dtype=p.dtype(DTYPES))
     if name == "remainder":
