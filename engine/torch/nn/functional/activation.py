@@ -239,5 +239,4 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
             "dimension, "
             "and an optional batch dimension (i.e. 4D or 5D inputs)."
         )
-    batched = dims != 4
-    return _by_channel(input, batched, p, training, inplace)  # type: ignore[no-any-return]
+    return _by_channel(input, dims == 5, p, training, inplace)  # type: ignore[no-any-return]

@@ -10,6 +10,9 @@ from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.nn import functional as F
 from stridescope.engine.torch.nn.modules.module import Module
 from stridescope.engine.torch.nn.utils.parametrize import register_parametrization
+from stridescope.engine.torch.numeric_limits import finfo
+
+TORCH = FUNCTIONS["torch"]
 
 
 def norm_except_dim(v: Tensor, dim: int) -> Any:
@@ -106,47 +109,95 @@ def spectral_norm(
 
 
 class _Orthogonal(Module):
-    """The orthogonal matrix that the exponential or the Cayley map makes of a skew-symmetric one."""
+    """An orthogonal matrix (or a wide or tall part of one), made by one of three maps.
 
-    def __init__(self, weight: Tensor, mode: str) -> None:
+    ``matrix_exp`` and ``cayley`` take a skew-symmetric matrix, ``householder`` reflections. With a ``base`` the maps
+    start from the weight that there was, made orthogonal and completed to a square.
+    """
+
+    def __init__(self, weight: Tensor, mode: str, use_trivialization: bool = True) -> None:
         super().__init__()
-        self.mode = mode
-        self.register_buffer("base", _orthogonal_part(weight))
+        if weight.is_complex() and mode == "householder":
+            raise ValueError("The householder parametrization does not support complex tensors.")
+        self.shape, self.mode = weight.shape, mode
+        if use_trivialization:
+            self.register_buffer("base", None)
 
-    def forward(self, original: Tensor) -> Tensor:
+    def forward(self, original: Tensor) -> Any:
         """The orthogonal weight."""
-        rows, cols = original.shape[-2:]
-        tall = original if rows >= cols else original.mT
+        wide = original.size(-2) < original.size(-1)
+        tall = original.mT if wide else original
+        found = self._reflected(tall) if self.mode == "householder" else self._turned(tall)
+        if "base" in self._buffers:
+            found = self.base @ found
+        return found.mT if wide else found
+
+    def _turned(self, tall: Any) -> Any:
+        rows, cols = tall.size(-2), tall.size(-1)
         lower = tall.tril()
-        size = max(rows, cols)
-        if size != min(rows, cols):
-            blank = lower.new_zeros((*lower.shape[:-1], size - min(rows, cols)))
-            lower = FUNCTIONS["torch"]["cat"]([lower, blank], dim=-1)
+        if rows != cols:
+            blank = lower.new_zeros(rows, rows - cols).expand(*lower.shape[:-2], -1, -1)
+            lower = TORCH["cat"]([lower, blank], dim=-1)
         skew = lower - lower.mH
         if self.mode == "matrix_exp":
-            found = FUNCTIONS["torch"]["matrix_exp"](skew)
-        else:
-            eye = FUNCTIONS["torch"]["eye"](size, dtype=skew.dtype, device=skew.device)
-            found = FUNCTIONS["torch.linalg"]["solve"](eye + skew * 0.5, eye - skew * 0.5)
-        found = found[..., : min(rows, cols)]
-        found = FUNCTIONS["torch"]["matmul"](self.base, found) if self.base.shape[-1] == size else found
-        return found if rows >= cols else found.mT  # type: ignore[no-any-return]
+            return TORCH["matrix_exp"](skew)[..., :cols]
+        one = TORCH["eye"](rows, dtype=skew.dtype, device=skew.device)
+        halves = [TORCH["add"](one, skew, alpha=alpha) for alpha in (-0.5, 0.5)]
+        return FUNCTIONS["torch.linalg"]["solve"](*halves)[..., :cols]
 
-    def right_inverse(self, value: Tensor) -> Tensor:
-        """Zeros: the base holds the matrix."""
-        if value.shape[-2:] != self.base.shape[-2:] and value.mT.shape[-2:] != self.base.shape[-2:]:
-            raise ValueError(f"Expected a matrix or batch of matrices of shape {self.base.shape}. Got {value.shape}.")
-        return FUNCTIONS["torch"]["zeros_like"](value)  # type: ignore[no-any-return]
+    @staticmethod
+    def _reflected(tall: Any) -> Any:
+        reflectors = tall.tril(diagonal=-1)
+        lengths = 2.0 / (1.0 + (reflectors * reflectors).sum(dim=-2))
+        found = FUNCTIONS["torch.linalg"]["householder_product"](reflectors, lengths)
+        return found * tall.diagonal(dim1=-2, dim2=-1).int().unsqueeze(-2)
+
+    def right_inverse(self, value: Any) -> Any:
+        """What gives this weight; raises ValueError for another shape, NotImplementedError without a known inverse."""
+        if value.shape != self.shape:
+            raise ValueError(
+                f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape {value.shape}."
+            )
+        wide = value.size(-2) < value.size(-1)
+        with no_grad():
+            tall = value.mT if wide else value
+            if "base" not in self._buffers:
+                found = self._reflections_of(tall)
+                return found.mT if wide else found
+            self.base = _completed(tall)
+            start = TORCH["zeros_like"](value)
+            start.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
+            return start
+
+    def _reflections_of(self, tall: Any) -> Any:
+        if self.mode != "householder":
+            raise NotImplementedError(
+                "It is not possible to assign to the matrix exponential or the Cayley parametrizations when "
+                "use_trivialization=False."
+            )
+        found, lengths = TORCH["geqrf"](tall)
+        found.diagonal(dim1=-2, dim2=-1).sign_()
+        found.diagonal(dim1=-2, dim2=-1)[lengths == 0.0] *= -1
+        return found
 
 
-def _orthogonal_part(weight: Tensor) -> Any:
-    with no_grad():
-        tall = weight if weight.size(-2) >= weight.size(-1) else weight.mT
-        q, r = FUNCTIONS["torch.linalg"]["qr"](tall, mode="complete")
-        signs = r.diagonal(dim1=-2, dim2=-1).sgn()
-        q = q.clone()
-        q[..., : signs.shape[-1]] *= signs.unsqueeze(-2)
-        return q
+def _completed(tall: Any) -> Any:
+    """A square orthogonal matrix that begins with the columns of ``tall``, made orthogonal where they are not."""
+    rows, cols = tall.size(-2), tall.size(-1)
+    if rows != cols:
+        drawn = TORCH["randn"](*tall.size()[:-2], rows, rows - cols, dtype=tall.dtype, device=tall.device)
+        return _orthogonal_part(TORCH["cat"]([tall, drawn], dim=-1))
+    one = TORCH["eye"](cols, dtype=tall.dtype, device=tall.device)
+    near = 10.0 * rows * finfo(tall.dtype).eps
+    return tall.clone() if TORCH["allclose"](tall.mH @ tall, one, atol=near) else _orthogonal_part(tall)
+
+
+def _orthogonal_part(square: Any) -> Any:
+    """The orthogonal factor whose triangular factor has a positive diagonal."""
+    packed, lengths = TORCH["geqrf"](square)
+    found = FUNCTIONS["torch.linalg"]["householder_product"](packed, lengths)
+    found *= packed.diagonal(dim1=-2, dim2=-1).sgn().unsqueeze(-2)
+    return found
 
 
 def orthogonal(
@@ -158,8 +209,9 @@ def orthogonal(
         raise ValueError(f"Module '{module}' has no parameter or buffer with name '{name}'")
     if weight.ndim < 2:
         raise ValueError(f"Expected a matrix or batch of matrices. Got a tensor of {weight.ndim} dimensions.")
-    mode = orthogonal_map or "matrix_exp"
-    if mode not in ("matrix_exp", "cayley"):
+    square = weight.size(-2) == weight.size(-1) or weight.is_complex()
+    mode = orthogonal_map or ("matrix_exp" if square else "householder")
+    if mode not in ("matrix_exp", "cayley", "householder"):
         raise ValueError('orthogonal_map has to be one of "matrix_exp", "cayley", "householder". '
                          f"Got: {orthogonal_map}")  # fmt: skip
-    return register_parametrization(module, name, _Orthogonal(weight, mode), unsafe=True)
+    return register_parametrization(module, name, _Orthogonal(weight, mode, use_trivialization), unsafe=True)
