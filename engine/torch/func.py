@@ -37,7 +37,7 @@ def _points(trees: Sequence[Any]) -> tuple[list[Tensor], list[Any]]:
     def point(leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
-        fresh = leaf.view_as(leaf) if leaf._requires_grad else leaf.detach().requires_grad_()
+        fresh = leaf.view_as(leaf) if leaf._requires_grad else forward_ad.detached(leaf).requires_grad_()
         points.append(fresh)
         return fresh
 
@@ -100,7 +100,7 @@ def _all_tensors(output: Any, name: str) -> None:
 def _settled(results: Sequence[Tensor], points: Sequence[Tensor]) -> list[Tensor]:
     """Without history where it leads only to the points themselves, as the outermost transform gives them."""
     own = {id(point) for point in points}
-    return [one if _leads_elsewhere(one, own) else one.detach() for one in results]
+    return [one if _leads_elsewhere(one, own) else forward_ad.detached(one) for one in results]
 
 
 def _leads_elsewhere(tensor: Tensor, own: set[int]) -> bool:

@@ -48,6 +48,8 @@ def enter_dual_level() -> int:
 
 def exit_dual_level(*, level: int | None = None) -> None:
     """Leave the last level; its tangents are gone."""
+    if _Levels.current < 0 and level is None:
+        raise RuntimeError("Dual level must be a positive number.")
     if level is not None and level != _Levels.current:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
@@ -118,15 +120,31 @@ def _push(op: Op, call: Callable[..., Any], *args: Any) -> Any:
     if op.schema.writes:
         return _written(op, call, args)
     result = call(*args)
-    if op.derivative is not None or op.name == "detach":
+    if op.derivative is not None:
         _Levels.busy = True
         try:
             tangents = _viewed(op, args) if op.view else _pushed(op, args)
         finally:
             _Levels.busy = False
         for out, tangent in zip(_several(result), tangents, strict=True):
-            _set_tangent(out, tangent)
+            _set_tangent(out, tangent if op.view else _own(tangent, args))
     return result
+
+
+def _own(tangent: Tensor | None, args: Sequence[Any]) -> Tensor | None:
+    """A tangent that no argument has: the result of ``clone`` may be written without a trace in what was cloned."""
+    if tangent is None:
+        return None
+    given = [own for own in map(_tangent, _flat(args)) if own is not None]
+    return tangent.clone() if any(own.storage_ is tangent.storage_ for own in given) else tangent
+
+
+def detached(tensor: Tensor) -> Tensor:
+    """The tensor without its history in the graph, but with its tangents, without theirs."""
+    made: Tensor = tensor.detach()
+    if tangents := tensor.__dict__.get("_tangents"):
+        made.__dict__["_tangents"] = {level: alias(tangent) for level, tangent in tangents.items()}
+    return made
 
 
 def _flat(args: Sequence[Any]) -> list[Any]:
@@ -182,6 +200,8 @@ def _pushed(op: Op, args: tuple[Any, ...]) -> tuple[Tensor | None, ...]:
                 keep = any(d._requires_grad for d in directions) or any(_tracked_before(a) for a in _flat(args))
                 (pushed,) = api.grad(backs, start, directions, create_graph=keep, allow_unused=True, retain_graph=True)
                 tangents[number] = zeros_like(outputs[number]) if pushed is None else pushed
+            elif any(b is not None for b in back):
+                tangents[number] = zeros_like(outputs[number])  # it is flat
     return tuple(tangents)
 
 

@@ -332,7 +332,7 @@ def hessian(
 
     def gradient(*points: Tensor) -> Tensors:
         if forward:
-            points = tuple(one if one._requires_grad else one.detach().requires_grad_() for one in points)
+            points = tuple(one if one._requires_grad else forward_ad.detached(one).requires_grad_() for one in points)
         jac = jacobian(lambda *xs: _scalar(func, xs, "hessian", strict)[0].squeeze(), points, create_graph=True)
         _check_jacobian(jac, strict)
         return tuple(jac)
