@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
-from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.promote import common
-from stridescope.engine.dispatch.run import Pointwise, Run, tensor_strides
+from stridescope.engine.dispatch.run import Pointwise, Run, into, tensor_strides
+from stridescope.engine.dtype import can_cast, cpp_name, scalar_name
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.number_range import check_number
 from stridescope.engine.tensor import Tensor
@@ -139,14 +140,34 @@ clamp_tensor = define(
     inplace=True,
 )
 
-clamp = define(
-    "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-    doc="Cuts off what lies below min or above max.",
-    run=_clamp_run,
-    node="ClampBackward1",
-    grads={"self": _clamp_grad},
-    samples=[((3, 4), -0.5, 0.5)],
-    inplace=True,
+
+def _by_numbers(schema: str, doc: str, run: Run, node: str, grad: Callable[..., Any], *sample: float) -> Op:
+    """Declare a clamp between numbers, and its in-place form, whose error names dtypes as C++ does."""
+    written = into(run)
+
+    def write(target: Tensor, *limits: Any) -> Tensor:
+        kind = common((target, *limits))
+        if not can_cast(kind, target.dtype):
+            raise RuntimeError(
+                f"result type {scalar_name(kind)} can't be cast to the desired output type {cpp_name(target.dtype)}"
+            )
+        return written(target, *limits)  # type: ignore[no-any-return]
+
+    parts: dict[str, Any] = {"node": node, "grads": {"self": grad}, "samples": [((3, 4), *sample)]}
+    op = define(f"{schema} -> Tensor", doc=doc, run=run, **parts)
+    in_place = schema.replace("(Tensor self", "_(Tensor(a!) self", 1)
+    define(f"{in_place} -> Tensor(a!)", doc=f"{doc} Written in place.", run=write, **parts)
+    return op
+
+
+clamp = _by_numbers(
+    "clamp(Tensor self, Scalar? min=None, Scalar? max=None)",
+    "Cuts off what lies below min or above max.",
+    _clamp_run,
+    "ClampBackward1",
+    _clamp_grad,
+    -0.5,
+    0.5,
 )
 
 
@@ -170,15 +191,7 @@ def _one_sided(name: str, argument: str, run: Run, pairs: Run, doc: str) -> None
         samples=[((3, 4), (4,))],
         inplace=True,
     )
-    define(
-        f"{name}(Tensor self, Scalar {argument}) -> Tensor",
-        doc=doc,
-        run=run,
-        node=f"{node}Backward0",
-        grads={"self": self_grad},
-        samples=[((3, 4), 0.1)],
-        inplace=True,
-    )
+    _by_numbers(f"{name}(Tensor self, Scalar {argument})", doc, run, f"{node}Backward0", self_grad, 0.1)
 
 
 _one_sided(

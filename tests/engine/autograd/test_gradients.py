@@ -270,7 +270,7 @@ NEVER = ("NotImplemented",)
 WITHOUT = frozenset((
     "_ctc_loss", "_rrelu_with_noise", "_standard_gamma", "_unique2", "_unique_consecutive", "alias", "bernoulli",
     "binomial", "fractional_max_pool2d", "fractional_max_pool3d", "geqrf", "igamma", "igammac", "mkldnn_rnn_layer",
-    "normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor", "poisson", "special_zeta",
+    "native_dropout", "normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor", "poisson", "special_zeta",
     "special_zeta.other_scalar", "unique_dim",
 ))  # fmt: skip
 # PyTorch's own formula gives something else: as_strided_scatter keeps the gradient of the part that was replaced. And
