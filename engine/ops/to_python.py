@@ -14,7 +14,7 @@ from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FROM_NUMPY, scalar_name
 from stridescope.engine.storage import Array, Storage
 from stridescope.engine.tensor import Tensor, fresh
-from stridescope.engine.warn import internal, warn_once
+from stridescope.engine.warn import internal, warn, warn_once
 
 # Called with every tensor whose value becomes a Python number, and whether it decides a condition. Mostly empty.
 before_reading: list[Callable[[Tensor, bool], None]] = []
@@ -134,7 +134,12 @@ def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> Array
 
 
 def array_wrap(self: Tensor, array: Array, context: Any = None, return_scalar: bool = False) -> Tensor:
-    """Make a tensor of what a NumPy function made of one."""
+    """Make a tensor of what a NumPy function made of one, with the warning that NumPy gives for PyTorch's tensors."""
+    warn(
+        "__array_wrap__ must accept context and return_scalar arguments (positionally) in the future. "
+        "(Deprecated NumPy 2.0)",
+        DeprecationWarning,
+    )
     return from_numpy(np.asarray(array.astype(np.uint8) if array.dtype == np.bool_ else array))
 
 
