@@ -10,7 +10,7 @@ from PySide6.QtGui import QPainterPath
 
 _SHARES = (0.5, 0.36, 0.64, 0.24, 0.76)  # of the way along the curve, the best first
 _AWAY = 9.0  # pixels between a curve and its label
-_SAMPLES = 17  # points that stand for a curve
+_SAMPLES = 33  # points that stand for a curve
 
 
 class Labels:

@@ -25,7 +25,7 @@ from stridescope.app.theme import Theme
 FOOT = 118.0  # pixels at the bottom: ready and waiting, or what is new
 WORDS_FROM = 0.42  # scale: smaller nodes hold no readable words
 DOTS_FROM = 0.03  # scale: smaller nodes are dots of one picture
-READABLE = 0.55  # scale: an automatic fit goes no lower, it follows the current node instead
+READABLE = 0.48  # scale: an automatic fit goes no lower, it follows the current node instead
 
 
 class GraphPanel(Canvas):
