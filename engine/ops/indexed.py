@@ -38,8 +38,8 @@ def _check_entries(
     return np.where(index < 0, index + size, index)
 
 
-def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor) -> tuple[int, Array]:
-    """Check what index_add and index_reduce take, with their texts."""
+def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = None) -> tuple[int, Array]:
+    """Check what index_add (with its ``alpha``) and index_reduce take, with their texts."""
     dim = wrap_dim(dim, self._array.ndim)
     if index.dtype not in (int64, int32):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {scalar_name(index.dtype)}")
@@ -67,7 +67,9 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor) -> 
     where = index._array.reshape(-1)
     size = at_least_1d(self._array).shape[dim]
     bad = where[(where < 0) | (where >= size)]
-    if bad.size and (self._array.ndim < 2 or not name.startswith("index_add")):
+    # PyTorch adds whole rows along an outer dim as scatter_add does, and says then which index is wrong.
+    scattered = alpha == 1 and self._array.ndim > 1 and dim in (0, self._array.ndim - 1)
+    if bad.size and not scattered:
         raise IndexError("index out of range in self")
     if bad.size:
         raise RuntimeError(f"index {bad.flat[0]} is out of bounds for dimension {dim} with size {size}")
@@ -79,7 +81,7 @@ def _copy_of(self: Tensor) -> Array:
 
 
 def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
-    dim, where = _along("index_add_", self, dim, index, source)
+    dim, where = _along("index_add_", self, dim, index, source, alpha)
     result = _copy_of(self)
     added = _rows(resolved(source), dim)
     if alpha != 1:
