@@ -169,6 +169,7 @@ def _demo(options: argparse.Namespace) -> int:
         application = make_application(options.theme or "dark", options.lang)
         window = make_window()
         window.session.failed.connect(failures.append)
+        window.resize(*SIZE)  # whatever the platform's screen is
         window.show()
         if window.open(options.file, tuple(options.args), options.device):
             _run_to_end(application, window)
