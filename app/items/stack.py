@@ -88,6 +88,7 @@ class _Head(QWidget):
         """Give the tool a row of its own where the titles leave none beside them."""
         tool = self._tools.get(self._current)
         beside = tool is None or self._width_of_titles() + tool.width() + 12 <= self.width()
+        self._row.setContentsMargins(0, 0 if beside else HEAD_HEIGHT - 4, 12, 3)
         self.setFixedHeight(HEAD_HEIGHT if beside else HEAD_HEIGHT + TOOL_HEIGHT)
 
     def _width_of_titles(self) -> float:

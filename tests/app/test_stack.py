@@ -1,0 +1,24 @@
+"""The header of panels in one place: a tool stands beside the titles, or under them where they leave no room."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QLabel, QLineEdit
+from pytestqt.qtbot import QtBot
+
+from stridescope.app.items.stack import HEAD_HEIGHT, Stack
+
+
+@pytest.mark.parametrize(("width", "below"), [(900, False), (260, True)])
+def test_a_tool_never_covers_titles(qtbot: QtBot, width: int, below: bool) -> None:
+    titles = ["Tensors", "Variables", "Watches", "Calls", "Breakpoints"]
+    stack, tool = Stack(titles, [QLabel(title) for title in titles]), QLineEdit()
+    tool.setMaximumWidth(84)
+    stack.add_tool(0, tool)
+    qtbot.addWidget(stack)
+    stack.resize(900, 300)
+    with qtbot.waitExposed(stack):
+        stack.show()
+    stack.resize(width, 300)
+    qtbot.waitUntil(lambda: (tool.mapTo(stack, tool.rect().topLeft()).y() >= HEAD_HEIGHT - 4) is below)
+    assert tool.mapTo(stack, tool.rect().bottomRight()).y() <= stack.head.height()
