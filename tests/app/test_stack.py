@@ -16,9 +16,10 @@ def test_a_tool_never_covers_titles(qtbot: QtBot, width: int, below: bool) -> No
     tool.setMaximumWidth(84)
     stack.add_tool(0, tool)
     qtbot.addWidget(stack)
-    stack.resize(900, 300)
+    stack.show_page(1)
+    stack.resize(width, 300)
     with qtbot.waitExposed(stack):
         stack.show()
-    stack.resize(width, 300)
-    qtbot.waitUntil(lambda: (tool.mapTo(stack, tool.rect().topLeft()).y() >= HEAD_HEIGHT - 4) is below)
+    stack.show_page(0)
+    qtbot.waitUntil(lambda: (tool.mapTo(stack, tool.rect().topLeft()).y() >= HEAD_HEIGHT - 4) is below, timeout=3000)
     assert tool.mapTo(stack, tool.rect().bottomRight()).y() <= stack.head.height()
