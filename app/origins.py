@@ -5,6 +5,8 @@ Pure look-ups in the recording; what was found never changes, so it is remembere
 
 from __future__ import annotations
 
+import ast
+import itertools
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -36,12 +38,46 @@ def op_before(recording: Recording, step: int) -> OpBegan | None:
     return found
 
 
-def expression_of(recording: Recording, tensor: TensorState) -> str:
-    """Return the source text that made ``tensor``, such as ``b[1:, ::2]``, or ""."""
-    op = op_before(recording, tensor.born)
-    if op is None or not op.line:
+def expression_of(recording: Recording, step: int) -> str:
+    """Return the source text whose value the op at ``step`` gave, such as ``b[1:, ::2]``, or "".
+
+    A call such as ``nn.Linear(2, 3)`` runs many ops, and none of them gives its value: it counts for the op that it
+    names (and for what that is made of), or where a single op ran.
+    """
+    memory, key = memory_of(recording), ("text", step)
+    if key in memory:
+        return str(memory[key])
+    text = _expression(recording, step)
+    if len(recording.ops()) and step < recording.ops()[-1]:  # at the head the next op may still share the expression
+        memory[key] = text
+    return text
+
+
+def _expression(recording: Recording, step: int) -> str:
+    ops = recording.ops()
+    at = int(np.searchsorted(ops, step, side="right")) - 1
+    first = max(0, at - NEAR)
+    around = [recording.event(int(i)) for i in ops[first : at + 2]]
+    spans = [Span(e.source, e.line, e.column, e.end_line, e.end_column) for e in around if isinstance(e, OpBegan)]
+    if at < 0 or not spans[at - first].line:
         return ""
-    return source_text(recording, Span(op.source, op.line, op.column, op.end_line, op.end_column))
+    span = spans[at - first]
+    text, called = source_text(recording, span), _called(source_text(recording, span))
+    before = list(itertools.takewhile(lambda i: spans[i] == span, range(at - first, -1, -1)))
+    alone = len(before) == 1 and spans[at - first + 1 :] != [span]
+    names = {around[i].op.rpartition("::")[2] for i in before}  # type: ignore[attr-defined]
+    return text if alone or not called or called in names else ""
+
+
+def _called(text: str) -> str:
+    """Return ``relu`` for ``x.relu()`` or ``F.relu(x)``, and "" for what is no call."""
+    try:
+        call = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return ""
+    if not isinstance(call, ast.Call):
+        return ""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "(")
 
 
 def source_text(recording: Recording, span: Span) -> str:

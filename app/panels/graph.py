@@ -23,9 +23,10 @@ from stridescope.app.text import tr
 from stridescope.app.theme import Theme
 
 FOOT = 118.0  # pixels at the bottom: ready and waiting, or what is new
-WORDS_FROM = 0.42  # scale: smaller nodes hold no readable words
+WORDS_FROM = 0.34  # scale: smaller nodes hold no readable words
 DOTS_FROM = 0.03  # scale: smaller nodes are dots of one picture
-READABLE = 0.48  # scale: an automatic fit goes no lower, it follows the current node instead
+READABLE = 0.36  # scale: an automatic fit goes no lower, it follows the current node instead
+SMALLEST_WORDS = 8.0  # pixels: a name that is longer even so is cut
 
 
 class GraphPanel(Canvas):
@@ -261,20 +262,15 @@ class GraphPanel(Canvas):
             sketch.box(rect, None, "now", radius=radius, width=2.5)
 
     def _draw_words(self, sketch: Sketch, rect: QRectF, face: NodeFace, scale: float) -> None:
-        x, y, room = rect.center().x(), rect.center().y(), rect.width() - 26 * scale
+        x, y = rect.center().x(), rect.center().y()
         color = "dim" if face.role == "none" else "text"
         single = not face.detail or scale < 0.55
-        sketch.text(
-            x,
-            y + (5 if single else -4) * scale,
-            face.title,
-            color,
-            size=13 * scale,
-            bold=True,
-            anchor="middle",
-            room=room,
-        )
+        ideal = min(13.0, max(SMALLEST_WORDS, 20 * scale)) if single else 13 * scale
+        title, size = _titled(face.title, ideal, rect.width() - 8 * scale)
+        baseline = y + (0.36 * size if single else -4 * scale)
+        sketch.text(x, baseline, title, color, size=size, bold=True, anchor="middle")
         if not single:
+            room = rect.width() - 26 * scale
             sketch.text(x, y + 14 * scale, face.detail, "dim", size=11 * scale, anchor="middle", room=room)
 
     # ---- the foot ----------------------------------------------------------------------------------------------
@@ -342,6 +338,14 @@ class GraphPanel(Canvas):
     def resizeEvent(self, _event: object) -> None:
         if self.picture and not self._steered:
             self.view = self._following()
+
+
+def _titled(name: str, ideal: float, room: float) -> tuple[str, float]:
+    """Return how a node's name is written into ``room`` pixels: smaller first, then without its ``Backward``."""
+    size = max(SMALLEST_WORDS, min(ideal, math.floor(2 * ideal * room / text_width(name, size=ideal, bold=True)) / 2))
+    if text_width(name, size=size, bold=True) <= room:
+        return name, size
+    return name.split("Backward")[0][: int(room / size * 1.6)] + "…", size
 
 
 def _density_colors(density: np.ndarray, theme: Theme) -> np.ndarray:

@@ -24,6 +24,7 @@ GRID_HEIGHT = 6 * CELL
 STRIP_HEIGHT = 48.0
 STRIP_DROP = 118.0  # from the grids to the strip: room for the arcs and the curve
 OTHER_HEIGHT = 40.0
+LANE, NAME_ABOVE = 24, 17  # pitch of the lanes of views, and what a name above its lane needs
 
 
 class StoragePanel(Canvas):
@@ -212,17 +213,29 @@ class StoragePanel(Canvas):
         assert self.picture is not None
         lanes, hue = self.picture.lanes, sketch.theme.hue(self.picture.strip.storage)
         sketch.text(axis.left, y, tr("views of this storage"), "dim")
+        high = self._lane_height()
         for row, lane in enumerate(lanes):
-            self._draw_lane(sketch, axis, y + 16 + row * 24, lane, hue)
-        return y + 16 + len(lanes) * 24
+            self._draw_lane(sketch, axis, y + 16 + row * high, lane, hue)
+        return y + 16 + len(lanes) * high
+
+    def _lane_height(self) -> int:
+        """Return the height of a lane: names stand in the margin, or above their lanes when one has no room there."""
+        assert self.picture is not None
+        beside = all(text_width(lane.name, mono=True) <= MARGIN for lane in self.picture.lanes)
+        return LANE if beside else LANE + NAME_ABOVE
 
     def _draw_lane(self, sketch: Sketch, axis: Axis, y: float, lane: Lane, hue: QColor) -> None:
-        sketch.text(axis.left - 8, y + 12, lane.name, mono=True, anchor="right", room=axis.left - 12)
+        place = QRectF(0, y - 4, self.width(), self._lane_height())
+        if place.height() > LANE:
+            sketch.text(axis.left, y + 11, lane.name, "text" if lane.selected else "dim", size=11, mono=True)
+            y += NAME_ABOVE
+        else:
+            sketch.text(axis.left - 8, y + 12, lane.name, mono=True, anchor="right")
         draw_lane(sketch, axis, y, 15, lane.reads, hue if lane.selected else sketch.theme.mix(hue, 0.35))
         if lane.repeated:
             draw_lane(sketch, axis, y, 15, lane.reads, themes.hatch(sketch.color("panel")))
         tip = tr("{name} reads some elements more than once", name=lane.name) if lane.repeated else lane.name
-        self.spot(QRectF(0, y - 4, self.width(), 24), Selection(tensor=lane.tensor), tip, preview=False)
+        self.spot(place, Selection(tensor=lane.tensor), tip, preview=False)
 
     def _draw_others(self, sketch: Sketch, y: float) -> None:
         assert self.picture is not None
@@ -248,7 +261,7 @@ class StoragePanel(Canvas):
         if self.picture is None:
             return 200.0
         grids = max(g.shape[0] * min(CELL, GRID_HEIGHT / max(g.shape[0], 1)) for g in self.picture.grids)
-        lanes = 24 * len(self.picture.lanes)
+        lanes = self._lane_height() * len(self.picture.lanes)
         return (
             GRID_TOP
             + max(grids, 106)

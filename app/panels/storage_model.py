@@ -265,7 +265,7 @@ def _plane(tensor: TensorState, lead: tuple[int, ...]) -> tuple[tuple[int, int],
 
 def _grid_title(moment: Moment, tensor: TensorState, lead: tuple[int, ...]) -> tuple[str, str]:
     name = tensor_name(moment.state, tensor.id)
-    expression = expression_of(moment.recording, tensor) if home_of(moment.state, tensor) else ""
+    expression = expression_of(moment.recording, tensor.born) if home_of(moment.state, tensor) else ""
     title = f"{name} = {expression}" if expression and expression != name else name
     facts = f"{shape_text(tensor.sizes)} · " + tr("stride ({strides})", strides=list_text(tensor.strides).strip("()"))
     if tensor.offset:

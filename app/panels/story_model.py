@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.app.moment import Moment
-from stridescope.app.origins import source_text
+from stridescope.app.origins import expression_of, source_text
 from stridescope.app.selection import tensor_name, views_of
 from stridescope.app.text import tr
 from stridescope.app.values import list_text, shape_text, short_dtype, size_text, sizes_in_words
@@ -105,11 +105,12 @@ def _failure(kind: str, message: str, line: int) -> Story:
 def _op(moment: Moment, event: ev.Event) -> Story:
     """Tell the op up to the step; at a stop before the next one, also what comes next."""
     begins = isinstance(event, (ev.OpBegan, ev.LineReached))
-    told = _events_of_op(moment, moment.step - 1 if begins else moment.step)
+    last = moment.step - 1 if begins else moment.step
+    told = _events_of_op(moment, last)
     coming = _coming(moment, event) if begins else ""
     if not told:
         return Story(coming or sentence(event), "" if coming else _esc(type(event).__name__), "")
-    parts = [part for part in _op_sentences(moment, told) if part]
+    parts = [part for part in _op_sentences(moment, told, last) if part]
     hint = coming or _warning(moment.state, told) or _esc(sentence(event))
     return Story(_heading(moment, event, told), " ".join(parts), hint)
 
@@ -189,10 +190,10 @@ def _nodes(told: list[ev.Event]) -> list[ev.NodeMade]:
     return [e for e in told if isinstance(e, ev.NodeMade) and e.name != "AccumulateGrad"]
 
 
-def _op_sentences(moment: Moment, told: list[ev.Event]) -> list[str]:
+def _op_sentences(moment: Moment, told: list[ev.Event], last: int) -> list[str]:
     began = told[0]
     assert isinstance(began, ev.OpBegan)
-    name = _result_name(moment, began, told)
+    name = _result_name(moment, told, last)
     return [
         *(_esc(sentence(e)) for e in told if isinstance(e, (ev.OpFailed, ev.CopyMade, ev.DtypePromoted))),
         *(_view_sentence(moment.state, e, name) for e in _views(told)[:1]),
@@ -203,7 +204,7 @@ def _op_sentences(moment: Moment, told: list[ev.Event]) -> list[str]:
     ]
 
 
-def _result_name(moment: Moment, began: ev.OpBegan, told: list[ev.Event]) -> str:
+def _result_name(moment: Moment, told: list[ev.Event], last: int) -> str:
     """Return the name of what the op gave: its variable, else the source text that made it."""
     for event in told:
         if isinstance(event, ev.TensorMade) and event.tensor in moment.state.tensors:
@@ -212,7 +213,7 @@ def _result_name(moment: Moment, began: ev.OpBegan, told: list[ev.Event]) -> str
                 return name
     if moment.state.backward is not None and moment.state.backward.running:
         return tr("the result")  # the source text is that of the call of backward
-    text = source_text(moment.recording, Span(began.source, began.line, began.column, began.end_line, began.end_column))
+    text = expression_of(moment.recording, last)
     return text if text and len(text) < 60 else tr("the result")
 
 
