@@ -200,8 +200,18 @@ def _op_sentences(moment: Moment, told: list[ev.Event], last: int) -> list[str]:
         *(_fresh_sentence(e, name) for e in _fresh(told)[:1]),
         _node_sentence(moment, began, told),
         *_allocator_sentences(told),
-        *(_esc(sentence(e)) for e in told if isinstance(e, ev.VersionBumped)),
+        *(_written_sentence(moment.state, e) for e in told if isinstance(e, ev.VersionBumped)),
     ]
+
+
+def _written_sentence(state: State, bumped: ev.VersionBumped) -> str:
+    """Say whose version rose: views share it, so the first of them that has a name speaks for all."""
+    sharing = (t for t in state.tensors.values() if t.counter == bumped.counter and t.names)
+    named = next(sharing, None)
+    if named is None:
+        return _esc(sentence(bumped))
+    name = _bold(tensor_name(state, named.id))
+    return tr("An in-place write raises the version of {name} to {version}.", name=name, version=bumped.version)
 
 
 def _result_name(moment: Moment, told: list[ev.Event], last: int) -> str:

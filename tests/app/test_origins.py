@@ -1,14 +1,16 @@
-"""Which source text is said to be the value of an op: only one that is."""
+"""What the strip says of a real script: whose value an expression is, and what was written."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from stridescope.app.moment import Moment
 from stridescope.app.origins import expression_of
+from stridescope.app.panels.story_model import story
+from stridescope.app.selection import follow
 from stridescope.engine.events import OpBegan
 from stridescope.engine.recording.reader import Recording
 
@@ -20,22 +22,29 @@ y = layer(x)
 z = act(y)
 p = z.softmax(-1)
 q = p[0] + p[1]
+x.mul_(2)
+end = True
 """
 
 
 @pytest.fixture(scope="module")
-def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """What is said of each op of the script, by the op's name."""
+def session(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    """The script, run and recorded."""
     folder = tmp_path_factory.mktemp("origins")
     (folder / "mine.py").write_text(SCRIPT, encoding="utf-8")
     command = [sys.executable, "-P", "-m", "stridescope.app.cli", "record", "mine.py", "-o", "mine.stride"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
-    recording = Recording.open(folder / "mine.stride")
+    return Recording.open(folder / "mine.stride")
+
+
+@pytest.fixture(scope="module")
+def texts(session: Recording) -> dict[str, set[str]]:
+    """What is said of each op of the script, by the op's name."""
     found: dict[str, set[str]] = {}
-    for step in recording.ops().tolist():
-        began = recording.event(step)
+    for step in session.ops().tolist():
+        began = session.event(step)
         assert isinstance(began, OpBegan)
-        found.setdefault(began.op.rpartition("::")[2], set()).add(expression_of(recording, step))
+        found.setdefault(began.op.rpartition("::")[2], set()).add(expression_of(session, step))
     return found
 
 
@@ -54,3 +63,11 @@ def test_a_single_op_gives_the_value_of_its_call(texts: dict[str, set[str]]) -> 
 
 def test_what_is_no_call_is_a_value(texts: dict[str, set[str]]) -> None:
     assert texts["add"] == {"p[0] + p[1]"} and texts["select"] == {"p[0]", "p[1]"}
+
+
+def test_the_story_says_what_was_written(session: Recording) -> None:
+    step = int(session.lines()[-1])
+    state = session.state(step)
+    told = story(Moment(session, state, session.steps - 1, follow(state)))
+    assert told.title == "mul_: a write in place"
+    assert told.body == "An in-place write raises the version of <b>x</b> to 1."
