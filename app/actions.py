@@ -79,6 +79,15 @@ def _has_program(facts: Facts) -> bool:
     return facts.status not in ("empty", "importing", "replay")
 
 
+def _jumps(what: str, letter: str, title: str, tip: str, title_back: str, tip_back: str) -> tuple[Action, Action]:
+    """Return the actions that go on to the next, and back to the last, event of a kind."""
+    ahead, back = (f"Alt+{letter}",), (f"Alt+Shift+{letter}",)
+    return (
+        Action(f"next_{what}", title, ahead, "", tip, "Jump", _ahead, lambda w: w.stepping.run_until(what)),
+        Action(f"last_{what}", title_back, back, "", tip_back, "Jump", _behind, lambda w: w.debugging.back_until(what)),
+    )
+
+
 # fmt: off
 ACTIONS: tuple[Action, ...] = (
     Action("open", "Open…", ("Ctrl+O",), "",
@@ -132,26 +141,13 @@ ACTIONS: tuple[Action, ...] = (
            lambda w: w.debugging.ask_point()),
     Action("toggle_points", "All breakpoints on or off", ("Ctrl+Shift+F9",), "",
            "Let no breakpoint stop, or all again", "Run", _loaded, lambda w: w.session.points.toggle_all()),
-    Action("next_backward", "Next backward", ("Alt+B",), "",
-           "Run until a backward pass begins", "Jump", _ahead, lambda w: w.stepping.run_until("backward")),
-    Action("last_backward", "Previous backward", ("Alt+Shift+B",), "",
-           "Go back to where the last backward pass began", "Jump", _behind,
-           lambda w: w.debugging.back_until("backward")),
-    Action("next_allocation", "Next allocation", ("Alt+A",), "",
-           "Run until memory is allocated", "Jump", _ahead, lambda w: w.stepping.run_until("allocation")),
-    Action("last_allocation", "Previous allocation", ("Alt+Shift+A",), "",
-           "Go back to the last allocation", "Jump", _behind,
-           lambda w: w.debugging.back_until("allocation")),
-    Action("next_copy", "Next copy", ("Alt+C",), "",
-           "Run until a copy is silently made", "Jump", _ahead, lambda w: w.stepping.run_until("copy")),
-    Action("last_copy", "Previous copy", ("Alt+Shift+C",), "",
-           "Go back to the last copy that was silently made", "Jump", _behind,
-           lambda w: w.debugging.back_until("copy")),
-    Action("next_error", "Next error", ("Alt+E",), "",
-           "Run until something fails", "Jump", _ahead, lambda w: w.stepping.run_until("error")),
-    Action("last_error", "Previous error", ("Alt+Shift+E",), "",
-           "Go back to the last failure", "Jump", _behind,
-           lambda w: w.debugging.back_until("error")),
+    *_jumps("backward", "B", "Next backward", "Run until a backward pass begins",
+            "Previous backward", "Go back to where the last backward pass began"),
+    *_jumps("allocation", "A", "Next allocation", "Run until memory is allocated",
+            "Previous allocation", "Go back to the last allocation"),
+    *_jumps("copy", "C", "Next copy", "Run until a copy is silently made",
+            "Previous copy", "Go back to the last copy that was silently made"),
+    *_jumps("error", "E", "Next error", "Run until something fails", "Previous error", "Go back to the last failure"),
     Action("last_write", "Last write to this", ("Alt+W",), "",
            "Go back to the last write into what is selected", "Jump", _loaded, lambda w: w.debugging.to_last_write()),
     Action("next_read", "Who reads this next", ("Alt+R",), "",

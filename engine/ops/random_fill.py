@@ -120,14 +120,7 @@ def bernoulli(target: Tensor, p: float, generator: Generator | None) -> Tensor:
         raise not_implemented("bernoulli_scalar_cpu_", target.dtype)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    kind = _computed_in(target)
-    return fill(
-        target,
-        generator,
-        lambda source, n: (
-            source.bernoulli(n, kind, p) if isinstance(source, CudaGenerator) else draws.bernoulli(source, n, p)
-        ),
-    )
+    return _drawn(target, generator, "bernoulli", p)
 
 
 def exponential(target: Tensor, rate: float, generator: Generator | None) -> Tensor:
@@ -139,16 +132,7 @@ def exponential(target: Tensor, rate: float, generator: Generator | None) -> Ten
         )
     if not rate > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
-    kind = _computed_in(target)
-    return fill(
-        target,
-        generator,
-        lambda source, n: (
-            source.exponential(n, kind, rate)
-            if isinstance(source, CudaGenerator)
-            else draws.exponential(source, n, rate)
-        ),
-    )
+    return _drawn(target, generator, "exponential", rate)
 
 
 def _computed_in(target: Tensor) -> np.dtype[Any]:
@@ -158,42 +142,29 @@ def _computed_in(target: Tensor) -> np.dtype[Any]:
 
 def cauchy(target: Tensor, median: float, sigma: float, generator: Generator | None) -> Tensor:
     """Cauchy values."""
-    kind = _computed_in(target)
-    return fill(
-        target,
-        generator,
-        lambda source, n: (
-            source.cauchy(n, kind, median, sigma)
-            if isinstance(source, CudaGenerator)
-            else draws.cauchy(source, n, median, sigma)
-        ),
-    )
+    return _drawn(target, generator, "cauchy", median, sigma)
 
 
 def geometric(target: Tensor, p: float, generator: Generator | None) -> Tensor:
     """How many tries the first success takes."""
-    kind = _computed_in(target)
-    return fill(
-        target,
-        generator,
-        lambda source, n: (
-            source.geometric(n, kind, p) if isinstance(source, CudaGenerator) else draws.geometric(source, n, p)
-        ),
-    )
+    return _drawn(target, generator, "geometric", p)
 
 
 def log_normal(target: Tensor, mean: float, std: float, generator: Generator | None) -> Tensor:
     """Exponentials of normal values."""
+    return _drawn(target, generator, "log_normal", mean, std)
+
+
+def _drawn(target: Tensor, generator: Generator | None, name: str, *parameters: float) -> Tensor:
+    """Fill with the distribution that the GPU's generator and ``draws`` both know as ``name``."""
     kind = _computed_in(target)
-    return fill(
-        target,
-        generator,
-        lambda source, n: (
-            source.log_normal(n, kind, mean, std)
-            if isinstance(source, CudaGenerator)
-            else draws.log_normal(source, n, mean, std)
-        ),
-    )
+
+    def values(source: Generator, n: int) -> Any:
+        if isinstance(source, CudaGenerator):
+            return getattr(source, name)(n, kind, *parameters)
+        return getattr(draws, name)(source, n, *parameters)
+
+    return fill(target, generator, values)
 
 
 def any_value(target: Tensor, limit: int, generator: Generator | None) -> Tensor:

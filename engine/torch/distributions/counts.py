@@ -5,7 +5,6 @@ Numbers are those of PyTorch on the CPU from the same seed.
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -13,7 +12,7 @@ from stridescope.engine import torch
 from stridescope.engine.autograd.modes import no_grad
 from stridescope.engine.tensor import Size
 from stridescope.engine.torch.distributions import constraints
-from stridescope.engine.torch.distributions.discrete import Categorical, odds_of, one_of, probability_of
+from stridescope.engine.torch.distributions.discrete import Categorical, Odds, one_of
 from stridescope.engine.torch.distributions.distribution import Distribution, ExponentialFamily, broadcast_all, like
 from stridescope.engine.torch.distributions.gammas import Gamma
 
@@ -63,7 +62,7 @@ class Poisson(ExponentialFamily):
         return torch.exp(natural_params[0])
 
 
-class _Counted(Distribution):
+class _Counted(Odds):
     """Given by a count, and one probability or its log-odds."""
 
     def __init__(
@@ -75,22 +74,6 @@ class _Counted(Distribution):
         self.__dict__[name] = self._param
         self.total_count = self.total_count.type_as(self._param)
         super().__init__(self._param.size(), validate_args=validate_args)
-
-    @functools.cached_property
-    def logits(self) -> Any:
-        """The log-odds."""
-        return odds_of(self.probs)
-
-    @functools.cached_property
-    def probs(self) -> Any:
-        """The probability."""
-        return probability_of(self.logits)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        shape: Size = self._param.size()
-        return shape
 
 
 class Binomial(_Counted):

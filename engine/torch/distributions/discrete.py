@@ -45,20 +45,13 @@ def probability_of(logits: Any) -> Any:
         return torch.sigmoid(logits)
 
 
-class _Binary(Distribution):
-    """Given by one probability, or by its log-odds."""
+class Odds(Distribution):
+    """A distribution that is given by a probability or by its log-odds, ``_param``; the other one is found when asked.
 
-    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    Its ``__init__`` puts what was given into the instance under its own name.
+    """
 
-    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        one_of(probs, logits)
-        given = logits if probs is None else probs
-        (self._param,) = broadcast_all(given)
-        if probs is None:
-            self.logits = self._param
-        else:
-            self.probs = self._param
-        super().__init__(() if isinstance(given, Number) else self._param.size(), validate_args=validate_args)
+    _param: Any
 
     @functools.cached_property
     def logits(self) -> Any:
@@ -75,6 +68,22 @@ class _Binary(Distribution):
         """The shape of the parameter."""
         shape: Size = self._param.size()
         return shape
+
+
+class _Binary(Odds):
+    """Given by one probability, or by its log-odds."""
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        one_of(probs, logits)
+        given = logits if probs is None else probs
+        (self._param,) = broadcast_all(given)
+        if probs is None:
+            self.logits = self._param
+        else:
+            self.probs = self._param
+        super().__init__(() if isinstance(given, Number) else self._param.size(), validate_args=validate_args)
 
 
 class Bernoulli(_Binary, ExponentialFamily):

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from stridescope.engine import torch
-from stridescope.engine.tensor import Size
 from stridescope.engine.torch.distributions import constraints
 from stridescope.engine.torch.distributions.discrete import (
     Categorical,
+    Odds,
     OneHotCategorical,
     clamped,
-    odds_of,
     one_of,
-    probability_of,
 )
 from stridescope.engine.torch.distributions.distribution import Distribution, broadcast_all, like
 from stridescope.engine.torch.distributions.transformed import TransformedDistribution
 from stridescope.engine.torch.distributions.transforms import ExpTransform, SigmoidTransform
 
 
-class LogitRelaxedBernoulli(Distribution):
+class LogitRelaxedBernoulli(Odds):
     """The log-odds of a relaxed coin toss."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -38,22 +35,6 @@ class LogitRelaxedBernoulli(Distribution):
         super().__init__(like(self._param, given), validate_args=validate_args)
 
     support = property(lambda self: constraints.real)
-
-    @functools.cached_property
-    def logits(self) -> Any:
-        """The log-odds."""
-        return odds_of(self.probs)
-
-    @functools.cached_property
-    def probs(self) -> Any:
-        """The probability."""
-        return probability_of(self.logits)
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        shape: Size = self._param.size()
-        return shape
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         """Draw such that gradients reach the parameters."""

@@ -11,7 +11,7 @@ from stridescope.engine.autograd.modes import no_grad
 from stridescope.engine.tensor import Size
 from stridescope.engine.torch.distributions import constraints
 from stridescope.engine.torch.distributions.constraints import Constraint
-from stridescope.engine.torch.distributions.discrete import Categorical, clamped, odds_of, one_of, probability_of
+from stridescope.engine.torch.distributions.discrete import Categorical, Odds, clamped, one_of, probability_of
 from stridescope.engine.torch.distributions.distribution import (
     Distribution,
     ExponentialFamily,
@@ -174,7 +174,7 @@ def _check_mixture(mixture: Any, component: Any) -> None:
         )
 
 
-class ContinuousBernoulli(ExponentialFamily):
+class ContinuousBernoulli(Odds, ExponentialFamily):
     """A coin toss stretched over [0, 1] (Loaiza-Ganem and Cunningham 2019); near 1/2 by Taylor expansions."""
 
     _mean_carrier_measure = 0
@@ -198,20 +198,9 @@ class ContinuousBernoulli(ExponentialFamily):
     support = property(lambda self: constraints.unit_interval)
 
     @functools.cached_property
-    def logits(self) -> Any:
-        """The log-odds."""
-        return odds_of(self.probs)
-
-    @functools.cached_property
     def probs(self) -> Any:
         """The parameter as a probability."""
         return clamped(probability_of(self.logits))
-
-    @property
-    def param_shape(self) -> Size:
-        """The shape of the parameter."""
-        shape: Size = self._param.size()
-        return shape
 
     def _either(self, outside: Any, near: Any) -> Any:
         return torch.where(self._is_outside(), outside, near)
