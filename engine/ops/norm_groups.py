@@ -211,7 +211,7 @@ _group_backward = define(
 
 
 def _group_grad(
-    grad: Tensor,
+    grads: Sequence[Tensor | None],
     needs: Sequence[bool],
     input: Tensor,
     result1: Tensor,
@@ -223,7 +223,10 @@ def _group_grad(
     group: int,
     eps: float,
 ) -> Any:
-    if not grad_mode.enabled:
+    grad, of_mean, of_rstd = grads
+    if grad is None:
+        grad = input.new_zeros(input.shape)
+    if of_mean is None and of_rstd is None and not grad_mode.enabled:
         return _group_backward.call(grad, input, result1, result2, weight, N, C, HxW, group, tuple(needs))
     parts = input.reshape((N, group, -1))
     mean = parts.mean((2,), True)
@@ -233,6 +236,10 @@ def _group_grad(
     scaled = grad if weight is None else grad * weight.view(shape)
     axes = (0, *range(2, input.dim()))
     inner = gradient(scaled.reshape((N, group, -1)), hat, rstd, None, (2,), True)
+    if of_mean is not None:
+        inner = inner + of_mean.reshape((N, group, 1)) / parts.shape[2]
+    if of_rstd is not None:
+        inner = inner - of_rstd.reshape((N, group, 1)) * rstd.square() * hat / parts.shape[2]
     return (
         inner.reshape(input.shape) if needs[0] else None,
         (grad * hat.reshape(input.shape)).sum(axes) if needs[1] else None,
@@ -246,7 +253,6 @@ group_norm = define(
     doc="Groups of channels with their mean taken out and divided by their deviation, then scaled.",
     run=_group_norm,
     grads={"input,weight,bias": _group_grad},
-    differentiable_outputs=(0,),
     method=False,
 )
 

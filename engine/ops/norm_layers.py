@@ -239,15 +239,19 @@ define(
     composite=_checked_batch_norm,
     method=False,
 )
-_legit = define(
-    f"_batch_norm_legit({_STATS}float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-    doc="``native_batch_norm`` with a node of another name.",
-    run=_batch_norm,
-    grads={"input,weight,bias": _batch_grad},
-    node="NativeBatchNormLegitBackward0",
-    differentiable_outputs=(0,),
-    method=False,
-    function=False,
+# With running statistics, and without: the node says which.
+_legit, _legit_alone = (
+    define(
+        f"_batch_norm_legit{ending}({_STATS}float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+        doc="``native_batch_norm`` with a node of another name.",
+        run=_batch_norm,
+        grads={"input,weight,bias": _batch_grad},
+        node=f"NativeBatchNormLegitBackward{number}",
+        differentiable_outputs=(0,),
+        method=False,
+        function=False,
+    )
+    for number, ending in enumerate(("", ".no_stats"))
 )
 define(
     "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, "
@@ -262,7 +266,7 @@ define(
     "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, "
     "float eps) -> (Tensor, Tensor, Tensor)",
     doc="``native_batch_norm`` without running statistics.",
-    composite=lambda input, weight, bias, training, momentum, eps: _legit.call(
+    composite=lambda input, weight, bias, training, momentum, eps: _legit_alone.call(
         input, weight, bias, None, None, training, momentum, eps
     ),
     method=False,

@@ -52,7 +52,7 @@ MODULES: dict[str, dict[str, Any]] = {
     **{
         name: {}
         for name in (
-            "ao", "classes", "export", "futures", "fx", "hub", "library", "masked", "monitor", "nested", "onnx", "ops",
+            "ao", "classes", "export", "futures", "fx", "hub", "library", "monitor", "nested", "onnx", "ops",
             "overrides", "package", "profiler", "quantization", "sparse",
         )
     },

@@ -48,6 +48,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "torch.utils.checkpoint": (
         "CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts",
     ),
+    "torch.masked": ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"),
     "torch.func": ("debug_unwrap", "functionalize", "linearize"),
     "torch.serialization": (
         "LoadEndianness", "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options",
