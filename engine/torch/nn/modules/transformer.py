@@ -12,13 +12,20 @@ from stridescope.engine.torch.nn import functional as F
 from stridescope.engine.torch.nn import init
 from stridescope.engine.torch.nn.functional.attention import canonical_mask
 from stridescope.engine.torch.nn.modules._factory import named_as
+from stridescope.engine.torch.nn.modules.activation import GELU, ReLU
 from stridescope.engine.torch.nn.modules.attention import MultiheadAttention, no_gradients
 from stridescope.engine.torch.nn.modules.container import ModuleList
 from stridescope.engine.torch.nn.modules.dropout import Dropout
 from stridescope.engine.torch.nn.modules.linear import Linear
 from stridescope.engine.torch.nn.modules.module import Module
 from stridescope.engine.torch.nn.modules.normalization import LayerNorm
+from stridescope.engine.warn import internal, warn, warn_once
 
+PROTOTYPE = (
+    "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend specifying "
+    "layout=torch.jagged when constructing a nested tensor, as this layout receives active development, has better "
+    "operator coverage, and works with torch.compile."
+)
 Activation = str | Callable[[Tensor], Tensor]
 
 
@@ -57,6 +64,25 @@ def _length(src: Tensor, batch_first: bool) -> int | None:
     return src.size(1 if batch_first else 0)  # type: ignore[no-any-return]
 
 
+def _why_not_nested(layer: Module) -> str:
+    """Return why PyTorch makes no nested tensors for a stack of such layers, or ""."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return "encoder_layer was not TransformerEncoderLayer"
+    attention = layer.self_attn
+    reasons = {
+        "encoder_layer.norm_first was True": layer.norm_first,
+        "encoder_layer.self_attn.batch_first was not True(use batch_first for better inference performance)": (
+            not attention.batch_first
+        ),
+        "encoder_layer.self_attn._qkv_same_embed_dim was not True": not attention._qkv_same_embed_dim,
+        "encoder_layer.self_attn was passed bias=False": attention.in_proj_bias is None,
+        "encoder_layer.activation_relu_or_gelu was not True": not layer.activation_relu_or_gelu,
+        "encoder_layer.norm1.eps was not equal to encoder_layer.norm2.eps": layer.norm1.eps != layer.norm2.eps,
+        "encoder_layer.self_attn.num_heads is odd": attention.num_heads % 2,
+    }
+    return next((text for text, true in reasons.items() if true), "")
+
+
 class _Layer(Module):
     """What encoder and decoder layers share: attentions, two linear steps, and norms after each of them."""
 
@@ -90,6 +116,10 @@ class _Layer(Module):
             setattr(self, f"dropout{part}", Dropout(dropout))
         self.norm_first = norm_first
         self.activation = _activation(activation)
+        self._know_activation()
+
+    def _know_activation(self) -> None:
+        """Encoder layers note whether theirs is one that PyTorch fuses."""
 
     def _sa_block(self, x: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Tensor:
         found = self.self_attn(
@@ -105,6 +135,12 @@ class TransformerEncoderLayer(_Layer):
     """Self-attention and two linear steps."""
 
     attentions = ("self_attn",)
+
+    def _know_activation(self) -> None:
+        gelu = self.activation is F.gelu or isinstance(self.activation, GELU)
+        self.activation_relu_or_gelu = (
+            2 if gelu else int(self.activation is F.relu or isinstance(self.activation, ReLU))
+        )
 
     def _ff_block(self, x: Tensor) -> Tensor:
         return self._stepped(x, self.dropout2)
@@ -187,7 +223,11 @@ class TransformerEncoder(Module):
         super().__init__()
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
-        self.enable_nested_tensor = self.use_nested_tensor = enable_nested_tensor
+        self.enable_nested_tensor = enable_nested_tensor
+        reason = _why_not_nested(encoder_layer) if enable_nested_tensor else ""
+        if reason:
+            warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {reason}")
+        self.use_nested_tensor = enable_nested_tensor and not reason
         self.mask_check = mask_check
 
     def forward(
@@ -203,10 +243,32 @@ class TransformerEncoder(Module):
         mask = canonical_mask(mask, "mask", None, "", src.dtype, False)
         batch_first = self.layers[0].self_attn.batch_first if len(self.layers) else False
         causal = _is_causal(mask, is_causal, _length(src, batch_first))
+        dropped = self._dropped(src, mask, padding)
+        if dropped is not None:
+            padding = canonical_mask(dropped, "src_key_padding_mask", None, "", src.dtype)
         output = src
         for layer in self.layers:
             output = layer(output, src_mask=mask, is_causal=causal, src_key_padding_mask=padding)
+        if dropped is not None:
+            output = output.masked_fill(dropped.unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
+
+    def _dropped(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
+        """Return the positions that a nested tensor leaves out, or None where PyTorch would not make one.
+
+        Without training and gradients PyTorch packs the unpadded positions of each row, so the others come out as 0.
+        With ``mask_check`` that is done only if each row's padding is at its end; else as many are kept as a row has.
+        """
+        fast = self.use_nested_tensor and not self.training and src.dim() == 3 and mask is None
+        if padding is None or not fast or not no_gradients(src, *self.parameters()):
+            return None
+        kept = padding.logical_not()
+        positions = FUNCTIONS["torch"]["arange"](kept.size(1), device=kept.device)
+        first = positions < kept.sum(1, keepdim=True)
+        if self.mask_check and not bool((first == kept).all()):
+            return None
+        warn_once(internal(PROTOTYPE, "aten/src/ATen/NestedTensorImpl.cpp:177"))
+        return first.logical_not()  # type: ignore[no-any-return]
 
 
 class TransformerDecoder(Module):
