@@ -14,6 +14,7 @@ from stridescope.engine.warn import internal, warn
 _PACKAGE = __name__.partition(".engine.")[0] + "."
 # What starts a script: frames outside these are those of the command that did.
 _STARTERS = tuple(_PACKAGE + name for name in ("app.", "engine.commands", "engine.worker"))
+NO_TRACE = "No forward pass information available. Enable detect anomaly during forward pass for more information."
 TRACE, PARENT = "traceback_", "parent_"  # the keys that PyTorch uses in a node's metadata
 
 
@@ -47,37 +48,29 @@ def _stack() -> list[tuple[str, str]]:
 
 
 def describe(node: Node) -> None:
-    """Warn where the forward call was whose backward has just failed."""
-    warn(internal(_story(node, f"Error detected in {node.name()}."), "torch/csrc/autograd/python_anomaly_mode.cpp:127"))
+    """Warn where the forward call was whose backward has just failed, and which backward that call was made in."""
+    _told(node, f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n", 122)
     seen: set[int] = set()
     parent = node.metadata.get(PARENT)
-    child = node
     while parent is not None and id(parent) not in seen:
         seen.add(id(parent))
-        text = _parent_story(child, parent)
-        warn(internal(text, "torch/csrc/autograd/python_anomaly_mode.cpp:142"))
-        child, parent = parent, parent.metadata.get(PARENT)
+        _told(
+            parent,
+            f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the "
+            "previous calculation:\n",
+            129,
+        )
+        parent = parent.metadata.get(PARENT)
 
 
-def _story(node: Node, head: str) -> str:
+def _told(node: Node, head: str, line: int) -> None:
+    """Warn with the node's traceback under ``head``; ``line`` is where PyTorch warns of it."""
     lines: Any = node.metadata.get(TRACE)
     if lines is None:
-        return (
-            f"{head} No forward pass information available. Enable detect anomaly during forward pass for more "
-            "information."
-        )
-    return f"{head} Traceback of forward call that caused the error:\n{''.join(lines)}"
-
-
-def _parent_story(child: Node, parent: Node) -> str:
-    head = f"\n\nPrevious calculation was induced by {parent.name()}."
-    lines: Any = parent.metadata.get(TRACE)
-    if lines is None:
-        return (
-            f"{head} No forward pass information available. Enable detect anomaly during forward pass for more "
-            "information."
-        )
-    return f"{head} Traceback of forward call that induced the previous calculation:\n{''.join(lines)}"
+        text, line = f"Error detected in {node.name()}. {NO_TRACE}", 100
+    else:
+        text = head + "".join(lines)
+    warn(internal(text, f"torch/csrc/autograd/python_anomaly_mode.cpp:{line}"))
 
 
 def check_nan(node: Node, results: tuple[Tensor | None, ...]) -> None:

@@ -17,6 +17,7 @@ from stridescope.engine.ops import (
     norms,
     operators,
     printing,
+    removed,
     searching,
     spectral,
 )
@@ -24,6 +25,8 @@ from stridescope.engine.tensor import Tensor
 
 # Namespaces whose functions lack the prefix that their schemas have: linalg_svd is torch.linalg.svd.
 PREFIXES = {"torch.linalg": "linalg_", "torch.fft": "fft_", "torch.special": "special_"}
+
+WITH_METHODS = (attributes, indexing, printing, complexes, operators, norms, searching, linalg_lu, spectral, removed)
 
 
 def functions_of(ops: Iterable[Op]) -> dict[str, dict[str, Function]]:
@@ -47,7 +50,7 @@ def attach_methods(ops: Iterable[Op]) -> None:
             grouped.setdefault(op.name, []).append(op)
     for name, overloads in grouped.items():
         setattr(Tensor, name, _method(Function(name, overloads, method=True)))
-    for module in (attributes, indexing, printing, complexes, operators, norms, searching, linalg_lu, spectral):
+    for module in WITH_METHODS:
         for name, value in module.METHODS.items():
             setattr(Tensor, name, value)
     by_name = {op.qualified: op for op in ops}

@@ -82,8 +82,8 @@ def _get_grad(self: Tensor) -> Tensor | None:
                 "won't be populated during autograd.backward(). If you indeed want the .grad field to be populated for "
                 "a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by "
                 "mistake, make sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
-                "more informations.",
-                "build/aten/src/ATen/core/TensorBody.h:489",
+                "more information.",
+                "build/aten/src/ATen/core/TensorBody.h:493",
             )
         )
     return self._grad  # type: ignore[no-any-return]

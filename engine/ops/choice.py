@@ -14,6 +14,7 @@ from stridescope.engine.dtype import bool_, cpp_name, default_float, dtype, scal
 from stridescope.engine.layout import broadcast_shapes, dense_strides_like
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.warn import internal, warn_once
 
 
 def _where(condition: Tensor, self: Any, other: Any) -> Tensor:
@@ -21,6 +22,14 @@ def _where(condition: Tensor, self: Any, other: Any) -> Tensor:
         raise RuntimeError(
             "where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{scalar_name(condition.dtype)}"
+        )
+    if condition.dtype is uint8:
+        warn_once(
+            internal(
+                "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+                "version of PyTorch. Use a boolean condition instead.",
+                "aten/src/ATen/native/TensorCompare.cpp:621",
+            )
         )
     kind = common((self, other)) if isinstance(self, Tensor) or isinstance(other, Tensor) else _of_numbers(self, other)
     a, b = (operand_array(o, kind) if isinstance(o, Tensor) else number_of(o, kind) for o in (self, other))

@@ -17,7 +17,7 @@ from stridescope.engine.ops.conv_checks import check_batch, check_kinds, check_s
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
-from stridescope.engine.warn import warn_once
+from stridescope.engine.warn import internal, warn_once
 
 Ints = Sequence[int]
 
@@ -212,8 +212,11 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, dila
     if low == high:
         return convolved(input, weight, bias, stride, low, dilation, False, (0,) * dims, groups)
     warn_once(
-        "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input "
-        "be created"
+        internal(
+            "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "
+            "input be created",
+            "aten/src/ATen/native/Convolution.cpp:1101",
+        )
     )
     extra: list[int] = []
     for a, b in zip(reversed(low), reversed(high), strict=True):

@@ -253,7 +253,7 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
                 "can write to the underlying (supposedly non-writable) buffer using the tensor. You may want to copy "
                 "the buffer to protect its data or make it writable before converting it to a tensor. This type of "
                 "warning will be suppressed for the rest of this program.",
-                "torch/csrc/utils/tensor_new.cpp:1581",
+                "torch/csrc/utils/tensor_new.cpp:1556",
             )
         )
     values = np.frombuffer(view.cast("B"), np.uint8)[offset:]

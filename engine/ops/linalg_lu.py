@@ -25,7 +25,7 @@ from stridescope.engine.ops.linalg_common import (
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
-from stridescope.engine.warn import internal, warn
+from stridescope.engine.warn import internal, warn_once
 
 # ---- the factorisation -------------------------------------------------------------------------------------------
 
@@ -225,8 +225,17 @@ lu_unpack = define(
 )
 
 
+LU_IS_OLD = (
+    "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a "
+    "future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
+    "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\n"
+    "should be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
+)
+
+
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """``torch.lu``, the older name of ``torch.linalg.lu_factor``."""
+    warn_once(internal(LU_IS_OLD, "aten/src/ATen/native/BatchLinearAlgebra.cpp:2073"))
     found = lu_factor_ex.call(A, pivot, not get_infos)
     parts = tuple(found) if get_infos else tuple(found)[:2]
     if out is not None:
@@ -294,12 +303,12 @@ lu_solve: Op = linalg(
 
 
 def _old_lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    warn(
+    warn_once(
         internal(
             "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch "
             "release.\nNote that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\n"
             "should be replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)",
-            "aten/src/ATen/native/BatchLinearAlgebra.cpp:2183",
+            "aten/src/ATen/native/BatchLinearAlgebra.cpp:2230",
         )
     )
     return lu_solve.call(LU_data, LU_pivots, self, True, False)  # type: ignore[no-any-return]

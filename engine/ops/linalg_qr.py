@@ -24,7 +24,7 @@ from stridescope.engine.ops.lookup import concatenated
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
-from stridescope.engine.warn import internal, warn
+from stridescope.engine.warn import internal, warn_once
 
 MODES = ("reduced", "complete", "r")
 
@@ -96,12 +96,12 @@ qr = linalg(
 
 
 def _old_qr(self: Tensor, some: bool = True) -> tuple[Tensor, Tensor]:
-    warn(
+    warn_once(
         internal(
             "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe "
             "boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\n"
             "should be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')",
-            "aten/src/ATen/native/BatchLinearAlgebra.cpp:2564",
+            "aten/src/ATen/native/BatchLinearAlgebra.cpp:2505",
         )
     )
     return tuple(qr.call(self, "reduced" if some else "complete"))

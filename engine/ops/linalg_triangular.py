@@ -26,7 +26,7 @@ from stridescope.engine.ops.linalg_lu import int_result
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
-from stridescope.engine.warn import internal, warn
+from stridescope.engine.warn import internal, warn_once
 
 # ---- triangular systems ------------------------------------------------------------------------------------------
 
@@ -103,13 +103,13 @@ solve_triangular = linalg(
 def _triangular_solve(
     self: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Tensor, Tensor]:
-    warn(
+    warn_once(
         internal(
             "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a "
             "future PyTorch release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a "
             "copy of one of the inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = "
             "torch.linalg.solve_triangular(A, B).",
-            "aten/src/ATen/native/BatchLinearAlgebra.cpp:2244",
+            "aten/src/ATen/native/BatchLinearAlgebra.cpp:2273",
         )
     )
     check_matrix("torch.triangular_solve", self, "b")
@@ -206,13 +206,13 @@ linalg(
 
 
 def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
-    warn(
+    warn_once(
         internal(
             "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
             "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = "
             "torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform "
             "will produce equivalent results for all valid (symmetric positive definite) inputs.",
-            "aten/src/ATen/native/BatchLinearAlgebra.cpp:1699",
+            "aten/src/ATen/native/BatchLinearAlgebra.cpp:1765",
         )
     )
     check_square("cholesky", self)

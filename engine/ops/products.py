@@ -10,7 +10,7 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.layout import wrap_dims
 from stridescope.engine.ops.matmul import bmm, dot, mm
 from stridescope.engine.tensor import Tensor
-from stridescope.engine.warn import warn
+from stridescope.engine.warn import internal, warn_once
 
 
 def _contracted(a: Tensor, b: Tensor, dims_a: Sequence[int], dims_b: Sequence[int]) -> tuple[Tensor, Tensor, int]:
@@ -417,9 +417,13 @@ multi_dot = define(
 
 def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """``torch.chain_matmul``, the older name of ``torch.linalg.multi_dot``."""
-    warn(
-        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
-        "instead, which accepts a list of two or more tensors rather than multiple parameters."
+    warn_once(
+        internal(
+            "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
+            "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than multiple "
+            "parameters.",
+            "aten/src/ATen/native/LinearAlgebra.cpp:1102",
+        )
     )
     result: Tensor = matrices[0] if len(matrices) == 1 else multi_dot.call(list(matrices))
     if out is None:

@@ -12,6 +12,7 @@ from stridescope.engine.dtype import FLOAT, int64
 from stridescope.engine.ops.fourier import NONE, ROOT, c2c, c2r, r2c
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.warn import internal, warn_once
 
 
 def _shown(name: str, tensor: Tensor, **options: Any) -> str:
@@ -50,6 +51,16 @@ def _check_stft(self: Tensor, n_fft: int, hop: int, win: int, window: Tensor | N
         )
 
 
+def _warn_of_no_window(advice: str, joint: str, line: int) -> None:
+    warn_once(
+        internal(
+            f"A window was not provided. A rectangular window will be applied{joint}{advice}To suppress this warning "
+            "and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
+            f"aten/src/ATen/native/SpectralOps.cpp:{line}",
+        )
+    )
+
+
 def _stft(
     self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, normalized: bool = False, onesided: bool | None = None,
@@ -66,6 +77,9 @@ def _stft(
             "return_complex=True in a future PyTorch release."
         )
     _check_stft(self, n_fft, hop, win, window, head)
+    if window is None:
+        _warn_of_no_window("which is known to cause spectral leakage. Other windows such as torch.hann_window or "
+                           "torch.hamming_window are recommended to reduce spectral leakage.", ",", 835)  # fmt: skip
     half = (not is_complex) if onesided is None else onesided
     if half and is_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
@@ -145,6 +159,8 @@ def istft(
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
+    if window is None:
+        _warn_of_no_window("Please provide the same window used by stft to make the inversion lossless.", ".", 1035)
     hop, win = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
     half = input.shape[-2] != n_fft if onesided is None else onesided
     spectra = (input.unsqueeze(0) if input._array.ndim == 2 else input).transpose(1, 2)

@@ -347,7 +347,7 @@ def _cov(self: Tensor, correction: int = 1, fweights: Tensor | None = None, awei
     centred, norm = _centred(rows, count, correction, weights, aweights)
     if isinstance(norm, (int, float)) and norm <= 0 or isinstance(norm, Tensor) and bool(norm <= 0):
         warn(internal("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of "
-                      "observations.", "aten/src/ATen/native/Correlation.cpp:117"))  # fmt: skip
+                      "observations.", "aten/src/ATen/native/Correlation.cpp:129"))  # fmt: skip
         norm = 0
     other = (centred if weights is None else centred * weights).t()
     product = op_call("matmul")(centred, other.conj() if other.dtype.is_complex else other)

@@ -66,8 +66,8 @@ def truth(self: Tensor) -> bool:
     return bool(self._array.item())
 
 
-def _single(self: Tensor) -> Any:
-    if self._requires_grad:
+def _single(self: Tensor, *, warned: bool = True) -> Any:
+    if warned and self._requires_grad:
         warn_once(_TO_SCALAR)
     if self._array.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
@@ -85,7 +85,7 @@ def _as_float(self: Tensor) -> float:
 
 
 def _as_int(self: Tensor) -> int:
-    return int(_single(self))
+    return int(_single(self, warned=False))  # PyTorch warns of float() and complex() only
 
 
 def _as_complex(self: Tensor) -> complex:

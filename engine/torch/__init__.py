@@ -36,6 +36,7 @@ from stridescope.engine.ops import (
     norms,
     old_types,
     products,
+    removed,
     searching,
     selecting,
     spectral,
@@ -73,7 +74,7 @@ globals().update(views_shape.FUNCTIONS)
 globals().update(joining.FUNCTIONS)
 globals().update(selecting.FUNCTIONS)
 globals().update(windows.FUNCTIONS)
-for _module in (norms, searching, indexed, products, linalg_lu, spectral):
+for _module in (norms, searching, indexed, products, linalg_lu, spectral, removed):
     globals().update(_module.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
 globals().update(_settings.FUNCTIONS)

@@ -10,17 +10,17 @@ from typing import Any, NoReturn
 FUNCTIONS = (
     "batch_norm_backward_elemt", "batch_norm_backward_reduce", "batch_norm_elemt",
     "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts", "batch_norm_stats", "batch_norm_update_stats",
-    "choose_qparams_optimized", "cond", "conv_tbc", "dequantize", "dsmm", "eig", "empty_quantized",
+    "choose_qparams_optimized", "cond", "conv_tbc", "dequantize", "dsmm", "empty_quantized",
     "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine", "fork", "frobenius_norm", "from_dlpack",
-    "from_file", "fused_moving_avg_obs_fake_quant", "hsmm", "hspmm", "int_repr", "lobpcg", "lstsq", "matrix_rank",
+    "from_file", "fused_moving_avg_obs_fake_quant", "hsmm", "hspmm", "int_repr", "lobpcg",
     "native_channel_shuffle", "native_norm", "norm_except_dim", "nuclear_norm",
     "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale", "q_zero_point",
     "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic", "quantized_batch_norm",
     "quantized_gru", "quantized_gru_cell", "quantized_lstm", "quantized_lstm_cell", "quantized_max_pool1d",
     "quantized_max_pool2d", "quantized_max_pool3d", "quantized_rnn_relu_cell", "quantized_rnn_tanh_cell",
-    "resize_as_sparse_", "saddmm", "segment_reduce", "slice_inverse", "smm", "solve", "sparse_bsc_tensor",
+    "resize_as_sparse_", "saddmm", "segment_reduce", "slice_inverse", "smm", "sparse_bsc_tensor",
     "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor",
-    "sspaddmm", "symeig", "to_dlpack", "wait", "while_loop",
+    "sspaddmm", "to_dlpack", "wait", "while_loop",
 )  # fmt: skip
 # Public names of PyTorch's modules that are not here.
 NAMES: dict[str, tuple[str, ...]] = {

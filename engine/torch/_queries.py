@@ -12,6 +12,7 @@ from stridescope.engine.dtype import BY_NAME, FLOAT, can_cast, defaults, dtype, 
 from stridescope.engine.ops.creation import DefaultDevice
 from stridescope.engine.ops.storage_objects import TypedStorage, UntypedStorage
 from stridescope.engine.tensor import Size, Tensor
+from stridescope.engine.warn import internal, warn_once
 
 
 def is_tensor(obj: Any, /) -> bool:
@@ -112,6 +113,13 @@ def set_default_tensor_type(t: Any, /) -> None:
     kind = _TENSOR_TYPES.get(name.rpartition(".")[2])
     if kind is None:
         raise TypeError("only floating-point types are supported as the default type")
+    warn_once(
+        internal(
+            "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+            "torch.set_default_device() as alternatives.",
+            "torch/csrc/tensor/python_tensor.cpp:434",
+        )
+    )
     set_default_dtype(BY_NAME[kind])
 
 

@@ -23,8 +23,8 @@ from stridescope.engine.warn import internal, warn, warn_once
 
 PROTOTYPE = (
     "The PyTorch API of nested tensors is in prototype stage and will change in the near future. We recommend "
-    "specifying layout=torch.jagged when constructing a nested tensor, as this layout receives active development, has better "
-    "operator coverage, and works with torch.compile."
+    "specifying layout=torch.jagged when constructing a nested tensor, as this layout receives active development, "
+    "has better operator coverage, and works with torch.compile."
 )
 Activation = str | Callable[[Tensor], Tensor]
 

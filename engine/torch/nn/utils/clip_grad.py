@@ -82,7 +82,8 @@ def clip_grad_norm(
     foreach: bool | None = None,
 ) -> Tensor:
     """The old name of ``clip_grad_norm_``."""
-    warn("torch.nn.utils.clip_grad_norm is now deprecated in favor of torch.nn.utils.clip_grad_norm_.", FutureWarning)
+    advice = "is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`."
+    warn(f"`torch.nn.utils.clip_grad_norm` {advice}", FutureWarning)
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 

@@ -6,6 +6,7 @@ import contextlib
 from typing import Any
 
 from stridescope.engine.torch._not_yet import missing_from
+from stridescope.engine.torch.cpu import amp as amp
 
 
 class Stream:
