@@ -131,11 +131,10 @@ class CudaStorage(Storage):
 
     def __init__(self, owner: Array, on: device) -> None:
         index = 0 if on.index is None else on.index
-        self.block = None
+        self.block, self._id = None, 0  # __del__ also runs where the device or the memory is not to be had
         self.allocator = device_at(index).allocator
-        self._id = next(_ids)
-        block = self.allocator.malloc(owner.nbytes, current_stream(index), self._id) if owner.nbytes else None
-        number = self._id
+        number = next(_ids)
+        block = self.allocator.malloc(owner.nbytes, current_stream(index), number) if owner.nbytes else None
         super().__init__(owner, on, block)
         self._id = number
         if (emit := journal.emit) is not None:

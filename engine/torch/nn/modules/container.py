@@ -239,8 +239,20 @@ class ModuleDict(Module):
         if not isinstance(modules, Iterable):
             raise TypeError("ModuleDict.update should be called with an iterable of key/value pairs, but got "
                             + type(modules).__name__)  # fmt: skip
-        for key, module in modules.items() if hasattr(modules, "items") else modules:
+        for key, module in modules.items() if hasattr(modules, "items") else _pairs(modules, "ModuleDict"):
             self[key] = module
+
+
+def _pairs(items: Iterable[Any], name: str) -> Iterator[tuple[Any, Any]]:
+    """The items, each checked to be a key and a value."""
+    for number, item in enumerate(items):
+        head = f"{name} update sequence element #{number}"
+        if not isinstance(item, Iterable):
+            raise TypeError(f"{head} should be Iterable; is{type(item).__name__}")
+        pair = tuple(item)
+        if len(pair) != 2:
+            raise ValueError(f"{head} has length {len(pair)}; 2 is required")
+        yield pair
 
 
 def _described(key: Any, value: Any, kind_of: Callable[[Any], Any]) -> str:
@@ -308,6 +320,16 @@ def _as_parameter(value: Any) -> Any:
     return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
 
 
+def _text_key(key: Any) -> str:
+    """``key``, which has to be a text, as attributes have them."""
+    if isinstance(key, str):
+        return key
+    raise TypeError(
+        "Index given to ParameterDict cannot be used as a key as it is not a string (type is "
+        f"'{type(key).__name__}'). Open an issue on github if you need non-string keys."
+    )
+
+
 class ParameterDict(Module):
     """Parameters by name; tensors put in become Parameters."""
 
@@ -318,15 +340,16 @@ class ParameterDict(Module):
             self.update(parameters)
 
     def __getitem__(self, key: str) -> Any:
-        return getattr(self, str(key))
+        return getattr(self, _text_key(key))
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self._keys[key] = None
-        setattr(self, str(key), _as_parameter(value))
+        self._keys[key] = None  # before the key is refused, as PyTorch does
+        setattr(self, _text_key(key), _as_parameter(value))
 
     def __delitem__(self, key: str) -> None:
+        name = _text_key(key)
         del self._keys[key]
-        delattr(self, str(key))
+        delattr(self, name)
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -410,7 +433,7 @@ class ParameterDict(Module):
         elif isinstance(parameters, Mapping):
             pairs = sorted(parameters.items())
         else:
-            pairs = parameters
+            pairs = _pairs(parameters, "ParameterDict")
         for key, value in pairs:
             self[key] = value
 
