@@ -44,7 +44,8 @@ named = nn.ParameterDict({"a": torch.ones(1)})
 for call in (
     lambda: named[1], lambda: named["z"], lambda: named.pop("z"), lambda: named.pop(1), lambda: 1 in named,
     lambda: named.get("q"), lambda: named.get(1), lambda: named | {"b": torch.ones(1)}, lambda: named | 3,
-    lambda: named.__setitem__(1, torch.ones(1)), lambda: named.setdefault(1), lambda: named.update({1: 2}),
+    lambda: named.__setitem__(1, torch.ones(1)), lambda: named.setdefault(1), lambda: 1 in named,
+    lambda: named.__delitem__(1), lambda: 1 in named, lambda: named.get(1), lambda: named.update({1: 2}),
     lambda: named.__delitem__("q"), lambda: named.fromkeys([1]),
 ):
     told(call)

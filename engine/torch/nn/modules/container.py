@@ -347,9 +347,8 @@ class ParameterDict(Module):
         setattr(self, _text_key(key), _as_parameter(value))
 
     def __delitem__(self, key: str) -> None:
-        name = _text_key(key)
         del self._keys[key]
-        delattr(self, name)
+        delattr(self, _text_key(key))
 
     def __len__(self) -> int:
         return len(self._keys)
