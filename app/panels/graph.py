@@ -26,6 +26,7 @@ FOOT = 118.0  # pixels at the bottom: ready and waiting, or what is new
 WORDS_FROM = 0.34  # scale: smaller nodes hold no readable words
 DOTS_FROM = 0.03  # scale: smaller nodes are dots of one picture
 READABLE = 0.36  # scale: an automatic fit goes no lower, it follows the current node instead
+DETAILS_FROM = 0.7  # scale: smaller nodes hold their name only, at one size
 SMALLEST_WORDS = 8.0  # pixels: a name that is longer even so is cut
 
 
@@ -264,8 +265,8 @@ class GraphPanel(Canvas):
     def _draw_words(self, sketch: Sketch, rect: QRectF, face: NodeFace, scale: float) -> None:
         x, y = rect.center().x(), rect.center().y()
         color = "dim" if face.role == "none" else "text"
-        single = not face.detail or scale < 0.55
-        ideal = min(13.0, max(SMALLEST_WORDS, 20 * scale)) if single else 13 * scale
+        single = not face.detail or scale < DETAILS_FROM
+        ideal = 13 * scale if scale >= DETAILS_FROM else 9.0
         title, size = _titled(face.title, ideal, rect.width() - 8 * scale)
         baseline = y + (0.36 * size if single else -4 * scale)
         sketch.text(x, baseline, title, color, size=size, bold=True, anchor="middle")
