@@ -267,9 +267,11 @@ class GraphPanel(Canvas):
         color = "dim" if face.role == "none" else "text"
         single = not face.detail or scale < DETAILS_FROM
         ideal = 13 * scale if scale >= DETAILS_FROM else 9.0
-        title, size = _titled(face.title, ideal, rect.width() - 8 * scale)
+        bar = 12 * scale if face.role == "node" and face.storage else 0.0
+        title, size = _titled(face.title, ideal, rect.width() - 8 * scale - bar)
         baseline = y + (0.36 * size if single else -4 * scale)
-        sketch.text(x, baseline, title, color, size=size, bold=True, anchor="middle")
+        shift = bar / 2 if single else 0.0
+        sketch.text(x + shift, baseline, title, color, size=size, bold=True, anchor="middle")
         if not single:
             room = rect.width() - 26 * scale
             sketch.text(x, y + 14 * scale, face.detail, "dim", size=11 * scale, anchor="middle", room=room)
