@@ -11,7 +11,7 @@ import numpy as np
 from stridescope.engine.autograd.history import check_inference
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.op import Op
-from stridescope.engine.dispatch.out_dtypes import OF_COMPLEX, OF_OUT, refusal
+from stridescope.engine.dispatch.out_dtypes import OF_COMPLEX, OF_OUT, refusal, refusal_of_one
 from stridescope.engine.dispatch.overlap import PARTIAL, refuse_overlap
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import Pointwise, flattened, is_of_kernel, store
@@ -48,10 +48,14 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
         with Scratch():
             result = _computed(op, _in_dtype_of_out(op, values, targets[0]), targets)
         results: Sequence[Any] = result if isinstance(result, (tuple, list)) else (result,)
+        several = len(results) > 1
+        if several:
+            _refuse_dtypes(op.name, targets, results)
         for target, one in zip(targets, results, strict=False):
             if isinstance(op.run, Pointwise):
                 _refuse_reshaping_an_operand(target, one._array.shape, values)
-            written(target, one, "" if op.name in OF_COMPLEX and values[0].dtype.is_complex else op.name)
+            plain = several or (op.name in OF_COMPLEX and values[0].dtype.is_complex)
+            written(target, one, "" if plain else op.name)
     finally:
         grad_mode.enabled = enabled
     if op.schema.returns == ("Tensor[]",):
@@ -60,6 +64,13 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
         kind: Any = type(result)
         return return_type(f"{kind.__name__}_out", kind.__match_args__)(targets)
     return targets if isinstance(result, (tuple, list)) else out
+
+
+def _refuse_dtypes(name: str, targets: Sequence[Tensor], results: Sequence[Any]) -> None:
+    for place, (target, one) in enumerate(zip(targets, results, strict=False)):
+        refused = refusal_of_one(name, place, one.dtype, target.dtype)
+        if refused is not None:
+            raise refused
 
 
 def _in_dtype_of_out(op: Op, values: list[Any], target: Tensor) -> list[Any]:

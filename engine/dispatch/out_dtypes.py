@@ -34,6 +34,8 @@ EXACT: dict[str, str] = {
     "take": "take(): self and out expected to have the same dtype, but got self.dtype = {want} and out.dtype = {got}",
     "nonzero": "nonzero: Expected out tensor to have scalar type Long but got scalar type{got}",
     "multinomial": "multinomial expects Long tensor out, got: {got}",
+    **dict.fromkeys(
+        ("complex", "polar"), "Expected object of scalar type {want} but got scalar type {got} for argument 'out'"),
 }  # fmt: skip
 # What is said when the result cannot be cast, where it is not TensorIterator that says it.
 CAST: dict[str, tuple[type[Exception], str]] = {
@@ -43,10 +45,42 @@ CAST: dict[str, tuple[type[Exception], str]] = {
     ),
     "ldexp": (RuntimeError, "ldexp can't be cast to the desired output type {got}"),
 }
+# Ops with several results that ask for the dtype of each.
+EXACT_ALL = frozenset(
+    (
+        "aminmax", "max", "min", "topk", "sort", "slogdet", "linalg_slogdet", "linalg_svd", "linalg_qr", "linalg_eigh",
+        "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_cholesky_ex", "linalg_inv_ex",
+        "linalg_solve_ex", "linalg_ldl_factor", "linalg_ldl_factor_ex",
+    )
+)  # fmt: skip
+# What is said of the second result, the places of the first.
+PLACES: dict[str, str] = {
+    **dict.fromkeys(
+        ("median", "nanmedian"),
+        "Expected tensor for argument #1 'indices' to have scalar type Long; but got torch.{got}Tensor instead (while "
+        "checking arguments for {name})"),
+    "mode": "expected scalar type 'Long' but got '{got}' for indices output",
+    "kthvalue": "output indices must be of scalar type Long",
+    **dict.fromkeys(("cummax", "cummin"), "expected scalar_type Long but found {got}"),
+    "frexp": "torch.frexp() expects exponent to have int dtype but got {Got}",
+}  # fmt: skip
 # Ops that give complex numbers' real parts to any dtype that holds them.
 OF_COMPLEX = frozenset(("abs", "absolute"))
 # Reductions whose ``dtype`` is that of ``out``, where none is given.
 OF_OUT = frozenset(("sum", "prod", "cumsum", "cumprod", "nansum", "arange", "linspace", "logspace", "range", "eye"))
+
+
+def refusal_of_one(name: str, place: int, want: dtype, got: dtype) -> Exception | None:
+    """What PyTorch raises when one of several results, the one at ``place``, shall be written into ``got``."""
+    if got is want or (name not in EXACT_ALL and not (name in PLACES and place == 1)):
+        return refusal("", want, got)
+    text = _STRUCTURED if name in EXACT_ALL else PLACES[name]
+    return RuntimeError(text.format(**_words(name, want, got)))
+
+
+def _words(name: str, want: dtype, got: dtype) -> dict[str, str]:
+    return {"name": name, "want": scalar_name(want), "got": scalar_name(got), "Want": cpp_name(want),
+            "Got": cpp_name(got)}  # fmt: skip
 
 
 def refusal(name: str, want: dtype, got: dtype) -> Exception | None:
@@ -55,8 +89,7 @@ def refusal(name: str, want: dtype, got: dtype) -> Exception | None:
         return RuntimeError(f"logsumexp(): Expected floating point type for result tensor, but got: {scalar_name(got)}")
     if got is want or (name in ("any", "all") and got is uint8):
         return None
-    words = {"name": name, "want": scalar_name(want), "got": scalar_name(got), "Want": cpp_name(want),
-             "Got": cpp_name(got)}  # fmt: skip
+    words = _words(name, want, got)
     if name in EXACT:
         return RuntimeError(EXACT[name].format(**words))
     if name == "logsumexp" or can_cast(want, got):

@@ -90,7 +90,7 @@ SEVERAL = frozenset(
 WITHOUT = frozenset(
     (
         "allclose", "clone", "count_nonzero", "isclose", "isfinite", "isinf", "isnan", "isreal", "permute", "positive",
-        "relu", "reshape",
+        "relu", "reshape", "std_mean", "var_mean",
     )
 )  # fmt: skip
 

@@ -374,7 +374,8 @@ class Function:
 
     def resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Choose the overload, remember the choice where types decide it, and call."""
-        out = kwargs.pop("out") if "out" in kwargs and self.signatures[0].op.name not in WITHOUT else None
+        takes_out = not self.method and self.signatures[0].op.name not in WITHOUT
+        out = kwargs.pop("out") if takes_out and "out" in kwargs else None
         failures = []
         for signature in self.signatures:
             try:

@@ -198,8 +198,10 @@ _activation(
 
 def _held(a: Any, low: Any, high: Any) -> Any:
     kind = FROM_NUMPY[a.dtype]
-    if a.dtype.kind == "u" and (low < 0 or high < 0):
+    if a.dtype.kind == "u" and (int(low) < 0 or int(high) < 0):
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    if a.dtype.kind == "u":
+        low, high = int(low), int(high)
     return np.clip(a, number_of(low, kind), number_of(high, kind))
 
 

@@ -44,7 +44,7 @@ def _average_core(dims: int) -> Any:
 
     def run(self: Tensor, output_size: Ints) -> Tensor:
         _check_shape(self, dims, name, "")
-        if self.dtype.category != FLOAT:
+        if self.dtype.category != FLOAT and self._array.size:
             raise not_implemented(f"{name}_cpu" if dims == 3 else name, self.dtype)
         array = resolved(self)
         return fresh(
@@ -88,7 +88,7 @@ def _average(self: Tensor, output_size: Ints, dims: int) -> Any:
         raise RuntimeError(
             f"{name}: elements of output_size must be greater than or equal to 0 but received {{{sizes}}}"
         )
-    if all(n == 1 for n in output_size) and self.dim() in (dims + 1, dims + 2) and self.dtype.category == FLOAT:
+    if all(n == 1 for n in output_size) and self.dim() in (dims + 1, dims + 2):
         out = self.mean(tuple(range(-1, -dims - 1, -1)), True)
         return out
     return CORES[dims].call(self, output_size)
@@ -190,6 +190,8 @@ def _unpool(self: Tensor, indices: Tensor, output_size: Ints, dims: int) -> Tens
             f"Expected shape of indices to be same as that of the input tensor ({list(self.shape)}) but got indices "
             f"tensor with shape: {list(indices.shape)}"
         )
+    if self.dtype.category != FLOAT:
+        raise not_implemented(f"max_unpool{dims}d", self.dtype)
     array, places = batched(resolved(self), dims), batched(resolved(indices), dims)
     total = int(np.prod(output_size))
     bad = (places < 0) | (places >= total)

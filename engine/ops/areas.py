@@ -7,7 +7,7 @@ from typing import Any
 
 from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dtype import BOOL
+from stridescope.engine.dtype import BOOL, uint8
 from stridescope.engine.layout import wrap_dim, wrap_dims
 from stridescope.engine.ops.arithmetic import mul_scalar
 from stridescope.engine.ops.division import div_scalar
@@ -213,6 +213,8 @@ def _check(self: Tensor, spacing: Any, dim: Any, dims: Sequence[int], edge_order
 
 def gradient(self: Tensor, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The slopes along each dim; ``spacing`` is a distance, a list of them, or of tensors of sample points."""
+    if self.dtype is uint8:
+        raise RuntimeError("torch.gradient does not support uint8 input.")
     dims = _dims_of(self, dim)
     _check(self, spacing, dim, dims, edge_order)
     results = []

@@ -37,7 +37,7 @@ def functions_of(ops: Iterable[Op]) -> dict[str, dict[str, Function]]:
             name = op.name.removeprefix(PREFIXES.get(op.namespace, ""))
             grouped.setdefault(op.namespace, {}).setdefault(name, []).append(op)
     return {
-        namespace: {name: Function(name, overloads, method=False) for name, overloads in names.items()}
+        namespace: {name: Function(overloads[0].name, overloads, method=False) for name, overloads in names.items()}
         for namespace, names in grouped.items()
     }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import FLOAT, bool_, cpp_name, dtype, float32, float64
@@ -147,6 +148,9 @@ flash = define(
 
 def _safe(self: Tensor, dim: int, kind: dtype | None) -> Tensor:
     array = resolved(self)
+    if self.dtype.category != FLOAT and array.size:
+        last = dim % max(array.ndim, 1) == max(array.ndim, 1) - 1
+        raise not_implemented("softmax_lastdim_kernel_impl" if last else "softmax_kernel_impl", self.dtype)
     wide = array.astype(np.float32) if array.dtype.itemsize == 2 else array
     hidden = np.isneginf(wide).all(axis=dim, keepdims=True) if wide.size else np.zeros((), bool)
     result = np.where(hidden, wide.dtype.type(0), softmax_of(np.where(hidden, 0, wide), dim % max(array.ndim, 1)))

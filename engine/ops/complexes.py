@@ -9,7 +9,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, laid_out, one_device, output_strides, resolved
-from stridescope.engine.dtype import FLOAT, default_float, dtype, float16, float32, float64, scalar_name
+from stridescope.engine.dtype import FLOAT, complex_of, default_float, dtype, float16, float32, float64, scalar_name
 from stridescope.engine.layout import Layout, broadcast_shapes, dense_strides_like
 from stridescope.engine.tensor import Tensor, dense, fresh
 
@@ -70,7 +70,7 @@ def _view_as_complex(self: Tensor) -> Tensor:
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
             f"{scalar_name(self.dtype)}"
         )
-    return _complex_view.call(self, self.dtype.to_complex())  # type: ignore[no-any-return]
+    return _complex_view.call(self, complex_of(self.dtype))  # type: ignore[no-any-return]
 
 
 define(
@@ -211,7 +211,7 @@ def _check_parts(a: Tensor, b: Tensor) -> None:
 
 
 def _joined(a: Tensor, b: Tensor, real: Any, imag: Any) -> Tensor:
-    kind = a.dtype.to_complex()
+    kind = complex_of(a.dtype)
     shape = broadcast_shapes(a._array.shape, b._array.shape)
     array = np.empty(shape, kind.np)
     array.real, array.imag = real, imag

@@ -8,7 +8,7 @@ from typing import Any
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out, one_device, resolved
-from stridescope.engine.dtype import BOOL, float64
+from stridescope.engine.dtype import BOOL, INTEGER, dtype, float64, int64
 from stridescope.engine.kernels import convolution as kernels
 from stridescope.engine.kernels.convolution import Geometry
 from stridescope.engine.layout import channels_last_strides, suggests_channels_last
@@ -39,6 +39,16 @@ def _geometry(dims: int, stride: Ints, padding: Ints, dilation: Ints, groups: in
     return Geometry(step, pad, expanded("dilation", dilation, dims), groups)
 
 
+def _need_kernel(kind: dtype, how: Geometry, transposed: bool) -> None:
+    """Refuse the dtypes for which PyTorch has no kernel, by the name of the kernel that it would take."""
+    dims = max(len(how.stride), 2)
+    dilated = any(d != 1 for d in how.dilation)
+    if kind.category == BOOL or (kind.category == INTEGER and kind is not int64 and (transposed or dilated)):
+        plain = "compute_columns3d" if dims == 3 else "slow_conv2d_cpu"
+        label = f"slow_conv_transpose{dims}d_out_cpu" if transposed else "slow_conv_dilated<>" if dilated else plain
+        raise not_implemented(label, kind)
+
+
 def _run(
     input: Tensor,
     weight: Tensor,
@@ -57,8 +67,7 @@ def _run(
     how = _geometry(dims, stride, padding, dilation, groups)
     check_shapes(input, weight, bias, how, transposed, output_padding)
     check_kinds(input, weight, bias)
-    if input.dtype.category == BOOL:
-        raise not_implemented("slow_conv2d_cpu" if dims < 3 else "slow_conv3d_cpu", input.dtype)
+    _need_kernel(input.dtype, how, transposed)
     array, matrix = resolved(input), resolved(weight)
     if transposed:
         sizes = transposed_sizes(array.shape[2:], matrix.shape[2:], how, output_padding)

@@ -274,7 +274,7 @@ for _name, _kind in CASTS.items():
 
 
 def _chalf(self: Tensor, memory_format: Any = None) -> Tensor:
-    raise NotImplementedError("chalf: complex32 is not a dtype of this engine")
+    raise NotImplementedError("torch.Tensor.chalf is not in Stridescope yet: there is no complex32")
 
 
 define(

@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, into, resolved
-from stridescope.engine.dtype import BOOL, FLOAT, INTEGER, dtype, int64
+from stridescope.engine.dtype import BOOL, FLOAT, INTEGER, cpp_name, dtype, int64
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.extremes import comparable
@@ -48,7 +48,16 @@ def _doubled(array: Array) -> Array:
 
 def _into_running(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """In place the dtype stays the tensor's own."""
-    return into(lambda self, dim, dtype: run(self, dim, dtype or self.dtype))
+
+    def checked(self: Tensor, dim: int, dtype: dtype | None) -> Tensor:
+        if dtype is not None and dtype is not self.dtype:
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {cpp_name(self.dtype)} and output tensor dtype "
+                f"{cpp_name(dtype)} should match"
+            )
+        return run(self, dim, self.dtype)
+
+    return into(checked)
 
 
 def _cumsum_grad(grad: Tensor, dim: int) -> Tensor:

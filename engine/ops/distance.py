@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd.modes import no_grad
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, scalar_name
@@ -68,6 +69,8 @@ define(
 
 
 def _pdist(self: Tensor, p: float) -> Tensor:
+    if self.dtype.itemsize == 2 and self.shape[0] > 1:
+        raise not_implemented("pdist", self.dtype)
     array = resolved(self)
     rows, cols = np.triu_indices(len(array), 1)
     gap = np.abs(array[rows] - array[cols])

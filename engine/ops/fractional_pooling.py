@@ -40,7 +40,7 @@ def _check(self: Tensor, kernel: Ints, out: Ints, samples: Tensor, dims: int) ->
     if samples.shape[2] != dims:
         raise RuntimeError(f"Expect _random_samples.size(2) equals to {dims}; got {samples.shape[2]}.")
     if not self.dtype.is_floating_point:
-        raise not_implemented(f"{label}_frame", self.dtype)
+        raise not_implemented(f"{label}_out_frame", self.dtype)
 
 
 def _starts(samples: Array, size: int, count: int, window: int) -> Array:

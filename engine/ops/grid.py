@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dtype import FLOAT
 from stridescope.engine.kernels import grid as kernels
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.lookup import op_call
@@ -19,6 +21,9 @@ Ints = Sequence[int]
 
 
 def _run(input: Tensor, grid: Tensor, mode: int, padding: int, align: bool) -> Tensor:
+    flat = input.dim() == 4
+    if input.dtype.category != FLOAT:
+        raise not_implemented("grid_sampler_2d_cpu_kernel_impl" if flat else "grid_sampler3d_cpu", input.dtype)
     array, places = _wide(input), _wide(grid)
     result = kernels.sample(array, places, mode, padding, align)
     return fresh(formatted(result.astype(input.dtype.np, copy=False), input), input.dtype, input.device)

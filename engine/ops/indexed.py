@@ -11,7 +11,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import warn_of_expanded, writable
 from stridescope.engine.dispatch.run import into, laid_out, resolved, stored
-from stridescope.engine.dtype import INTEGER, bool_, int32, int64, scalar_name
+from stridescope.engine.dtype import BOOL, COMPLEX, INTEGER, bool_, int32, int64, scalar_name
 from stridescope.engine.layout import broadcast_shapes, dense_strides_like, wrap_dim
 from stridescope.engine.ops.arithmetic import scaled
 from stridescope.engine.ops.number_range import number_of
@@ -110,14 +110,27 @@ define(
 )
 
 
+def _need_index_reduce(self: Tensor, reduce: str, include_self: bool) -> None:
+    """Refuse the bool and complex tensors that PyTorch's kernels refuse: those of rows take some of them."""
+    if not include_self:
+        raise not_implemented("index_reduce_func_exclude_input_init", self.dtype)
+    if self._array.ndim < 2:
+        raise not_implemented("index_func_", self.dtype)
+    if self.dtype.category == BOOL and reduce == "mean":
+        raise not_implemented("div_floor_cpu", self.dtype)
+    if self.dtype.category == COMPLEX and reduce in ("amax", "amin"):
+        name = {"amax": "maximum", "amin": "minimum"}[reduce]
+        raise RuntimeError(f"{name} not implemented for complex tensors.")
+
+
 def _index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool) -> Tensor:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     warn_once(internal("index_reduce() is in beta and the API may change at any time.",
                        "aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523"))  # fmt: skip
     dim, where = _along("index_reduce", self, dim, index, source)
-    if self.dtype.is_complex and reduce in ("amax", "amin"):
-        raise not_implemented("index_func_", self.dtype)
+    if self.dtype.category in (BOOL, COMPLEX):
+        _need_index_reduce(self, reduce, include_self)
     result = _copy_of(self)
     if where.size:
         reduce_into(_rows(result, dim), where, _rows(resolved(source), dim), reduce, include_self)

@@ -59,14 +59,22 @@ def _check(shape: list[int], out: Ints, dims: int) -> None:
         raise RuntimeError(f"Non-empty {words[dims][0]} data tensor expected but got a tensor with sizes {shape}")
 
 
+def _kernel_of(dims: int, mode: str) -> str:
+    """The kernel that PyTorch names when it has none for a dtype."""
+    if mode.endswith("_aa"):
+        return "compute_index_ranges_weights"
+    shape = mode.removesuffix("_exact")
+    in_plane = {"linear": "upsample_bilinear2d_channels_last", "nearest": "upsample_nearest2d_channels_last"}
+    plain = f"compute_indices_weights_{shape}"
+    return in_plane.get(shape, plain) if dims == 2 else plain
+
+
 def _run(self: Tensor, out: Ints, align: bool, scales: Sequence[float | None], name: str) -> Tensor:
     dims, mode = OPS[name]
     _check(list(self.shape), out, dims)
-    whole = self.dtype is uint8 and mode != "cubic_aa"
-    if self.dtype.category != FLOAT and not whole:
-        in_plane = {"linear": "upsample_bilinear2d_channels_last", "nearest": "upsample_nearest2d_channels_last"}
-        plain = f"compute_indices_weights_{mode.removesuffix('_aa').removesuffix('_exact')}"
-        raise not_implemented(in_plane.get(mode, plain) if dims == 2 else plain, self.dtype)
+    whole = self.dtype is uint8 and mode != "cubic_aa" and (dims == 2 or mode != "linear")
+    if not whole and (self.dtype.category != FLOAT or (mode.endswith("_aa") and self.dtype.itemsize == 2)):
+        raise not_implemented(_kernel_of(dims, mode), self.dtype)
     array = resolved(self)
     wide = array.astype(np.float32) if array.dtype.itemsize < 4 else array
     result = kernels.mixed(wide, _mixes(mode, array.shape[2:], out, align, scales, wide.dtype))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.run import laid_out
 from stridescope.engine.dtype import FLOAT, dtype, float32, float64, scalar_name
@@ -44,14 +45,26 @@ def check_square(name: str, tensor: Tensor, argument: str = "A") -> None:
         )
 
 
-def check_float(name: str, tensor: Tensor, low_precision: bool = False) -> None:
-    """Refuse dtypes that LAPACK has no routines for."""
+def need_lapack(kernel: str, tensor: Tensor) -> None:
+    """Refuse dtypes that LAPACK has no routines for, as the kernel of this name does."""
+    if tensor.dtype.to_real() not in (float32, float64) and tensor._array.size:
+        raise not_implemented(kernel, tensor.dtype)
+
+
+def check_precision(name: str, tensor: Tensor) -> None:
+    """Refuse half precision, in the words of the functions that look before a kernel does."""
+    if tensor.dtype.to_real() not in (float32, float64):
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {scalar_name(tensor.dtype)}")
+
+
+def check_float(name: str, tensor: Tensor, kernel: str = "") -> None:
+    """Refuse integers, and where a ``kernel`` is named what :func:`need_lapack` refuses."""
     if tensor.dtype.category < FLOAT:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {scalar_name(tensor.dtype)}"
         )
-    if not low_precision and tensor.dtype.to_real() not in (float32, float64):
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {scalar_name(tensor.dtype)}")
+    if kernel:
+        need_lapack(kernel, tensor)
 
 
 def column_major(array: Array, kind: dtype, like: Tensor) -> Tensor:

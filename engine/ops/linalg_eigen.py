@@ -11,7 +11,14 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, float32, float64, scalar_name
 from stridescope.engine.ops.arithmetic import real_if
-from stridescope.engine.ops.linalg_common import check_float, check_matrix, check_square, column_major, linalg
+from stridescope.engine.ops.linalg_common import (
+    check_float,
+    check_matrix,
+    check_square,
+    column_major,
+    linalg,
+    need_lapack,
+)
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.tensor import Tensor
 
@@ -24,7 +31,7 @@ EIG_PHASE = f"_backward: The eigenvectors {FREE} this quantity, so it is ill-def
 
 def _svd(A: Tensor, full_matrices: bool, compute_uv: bool, driver: str | None) -> tuple[Tensor, Tensor, Tensor]:
     check_matrix("linalg.svd", A)
-    check_float("linalg.svd", A)
+    check_float("linalg.svd", A, "linalg_svd_cpu")
     if driver is not None:
         raise RuntimeError(
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
@@ -220,6 +227,7 @@ def _check_eig(self: Tensor) -> None:
 
 def _eig(self: Tensor) -> tuple[Tensor, Tensor]:
     _check_eig(self)
+    need_lapack("linalg_eig_out_cpu", self)
     kind = self.dtype.to_complex()
     values, vectors = np.linalg.eig(resolved(self).astype(kind.np))
     if not self.dtype.is_complex:
@@ -260,6 +268,7 @@ def _eigvals(self: Tensor) -> Tensor:
     if self._requires_grad:
         return _eig_op.call(self)[0]  # type: ignore[no-any-return]
     _check_eig(self)
+    need_lapack("linalg_eig_out_cpu", self)
     kind = self.dtype.to_complex()
     return wrapped(np.linalg.eigvals(resolved(self)).astype(kind.np), kind, self)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, int64, scalar_name
+from stridescope.engine.dtype import float32, float64, int64, scalar_name
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.linalg_common import column_major, each, linalg, stacked
 from stridescope.engine.ops.linalg_eigen import eigvalsh, singular_values
@@ -43,7 +43,7 @@ def _limit(largest: Tensor, atol: Any, rtol: Any) -> Tensor:
 
 
 def _pinv_run(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
-    if self._array.ndim < 2 or self.dtype.category < FLOAT:
+    if self._array.ndim < 2 or self.dtype.to_real() not in (float32, float64):
         raise RuntimeError(
             f"linalg.pinv({scalar_name(self.dtype)}{{{list(self.shape)}}}): expected a tensor with 2 or more "
             "dimensions of float, double, cfloat or cdouble types"
@@ -118,7 +118,7 @@ define(
 def _rank(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     if self._array.ndim < 2:
         raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
-    if self.dtype.category < FLOAT:
+    if self.dtype.to_real() not in (float32, float64):
         raise RuntimeError("This function doesn't handle types other than float and double")
     A = self.detach()
     if not A._array.size:
@@ -159,7 +159,7 @@ def _check_lstsq(self: Tensor, b: Tensor, driver: str | None) -> bool:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
     if b._array.ndim < 1:
         raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
-    if self.dtype.category < FLOAT:
+    if self.dtype.to_real() not in (float32, float64):
         raise RuntimeError("This function doesn't handle types other than float and double")
     if self.dtype is not b.dtype:
         raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "

@@ -10,7 +10,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, int32
+from stridescope.engine.dtype import FLOAT, int32, scalar_name
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.linalg_common import (
     check_float,
@@ -20,6 +20,7 @@ from stridescope.engine.ops.linalg_common import (
     each,
     first_failure,
     linalg,
+    need_lapack,
     stacked,
 )
 from stridescope.engine.ops.reduce import wrapped
@@ -88,6 +89,7 @@ def _lu_factor_ex(A: Tensor, pivot: bool, check_errors: bool) -> tuple[Tensor, T
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     if A.dtype.category < FLOAT:
         raise not_implemented("lu_cpu", A.dtype)
+    need_lapack("lu_cpu", A)
     lu, pivots, info = factorised(resolved(A))
     if check_errors and info.any():
         where, code = first_failure(info)
@@ -164,6 +166,7 @@ def _lu(A: Tensor, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     if A.dtype.category < FLOAT:
         raise not_implemented("lu_cpu", A.dtype)
+    need_lapack("lu_cpu", A)
     lu, pivots, _ = factorised(resolved(A))
     lower, upper = unpacked(lu)
     matrix = _matrix_of(permutation(pivots, A.shape[-2]), A.dtype.np)
@@ -261,12 +264,28 @@ def solved(a: Array, b: Array, left: bool) -> Array:
     return np.swapaxes(np.linalg.solve(np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2)), -1, -2)
 
 
+def _check_system(LU: Tensor, B: Tensor, left: bool) -> None:
+    if LU.dtype is not B.dtype:
+        raise RuntimeError(
+            f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {scalar_name(LU.dtype)} "
+            f"and B of type {scalar_name(B.dtype)} instead"
+        )
+    (n, _), (rows, columns) = LU.shape[-2:], B.shape[-2:]
+    if n != (rows if left else columns):
+        equation = "AX = B" if left else "XA = B"
+        raise RuntimeError(
+            f"linalg.lu_solve: Incompatible shapes of A and B for the equation {equation} ({n}x{n} and "
+            f"{rows}x{columns})"
+        )
+
+
 def _lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) -> Tensor:
-    check_float("linalg.lu_solve", LU)
+    check_float("torch.linalg.lu_solve", LU, "linalg.lu_solve_cpu")
     if pivots.dtype is not int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     check_square("linalg.lu_solve", LU, "LU")
     check_matrix("linalg.lu_solve", B, "B")
+    _check_system(LU, B, left)
     lower, upper = unpacked(resolved(LU))
     matrix = _matrix_of(permutation(pivots._array, LU.shape[-2]), LU.dtype.np)
     a = matrix @ lower @ upper

@@ -10,9 +10,17 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, INTEGER, default_float, dtype, int64, scalar_name
+from stridescope.engine.dtype import FLOAT, INTEGER, dtype, int64, scalar_name
 from stridescope.engine.layout import wrap_dim, wrap_dims
-from stridescope.engine.ops.linalg_common import LinAlgError, check_float, check_matrix, check_square, eye_like, linalg
+from stridescope.engine.ops.linalg_common import (
+    LinAlgError,
+    check_float,
+    check_matrix,
+    check_precision,
+    check_square,
+    eye_like,
+    linalg,
+)
 from stridescope.engine.ops.linalg_eigen import singular_values
 from stridescope.engine.ops.linalg_solve import inv_ex, solve
 from stridescope.engine.ops.lookup import concatenated, op_call
@@ -71,6 +79,8 @@ def matrix_norm(A: Tensor, order: Any, dim: Sequence[int], keepdim: bool, kind: 
     if order == "fro":
         return vector_norm.call(A, 2, dims, keepdim, kind)  # type: ignore[no-any-return]
     A = A if kind is None else A.to(kind)
+    if order in ("nuc", 2, -2):
+        check_precision("linalg.matrix_norm", A)
     if order == "nuc":
         return _back(_through_svd(A, dims, keepdim).sum(-1), dims, keepdim)
     size = abs(float(order)) if not isinstance(order, str) else 0.0
@@ -153,7 +163,7 @@ linalg("linalg_cond.p_str(Tensor self, str p) -> Tensor", doc="How much errors g
 
 
 def _vecdot(x: Tensor, y: Tensor, dim: int = -1) -> Tensor:
-    check_float("linalg.vecdot", x, low_precision=True)
+    check_float("linalg.vecdot", x)
     if x.dtype is not y.dtype:
         raise RuntimeError(
             "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
@@ -253,12 +263,15 @@ define(
 
 
 def _vander(x: Tensor, N: int | None = None) -> Tensor:
+    if x.dtype.itemsize < 4 and x.dtype.category != INTEGER:
+        raise RuntimeError(
+            "linalg.vander supports floating point, complex, and integer tensors, but got " + scalar_name(x.dtype)
+        )
     x = x if x._array.ndim else x.view(1)
     count = x.shape[-1] if N is None else N
     if count <= 1:
         raise RuntimeError("N must be greater than 1.")
-    kind = x.dtype if x.dtype.category >= 1 else default_float()
-    powers = x.to(kind).unsqueeze(-1).expand((*x.shape, count - 1))
+    powers = x.unsqueeze(-1).expand((*x.shape, count - 1))
     ones = powers.new_ones((*x.shape, 1))
     return concatenated([ones, powers.cumprod(-1)], -1)
 

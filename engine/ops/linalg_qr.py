@@ -8,7 +8,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import int32
+from stridescope.engine.dtype import INTEGER, scalar_name
 from stridescope.engine.ops.linalg_common import (
     check_float,
     check_matrix,
@@ -16,6 +16,7 @@ from stridescope.engine.ops.linalg_common import (
     column_major,
     each,
     linalg,
+    need_lapack,
     stacked,
 )
 from stridescope.engine.ops.linalg_lu import int_result
@@ -31,7 +32,7 @@ MODES = ("reduced", "complete", "r")
 
 def _qr(A: Tensor, mode: str) -> tuple[Tensor, Tensor]:
     check_matrix("linalg.qr", A)
-    check_float("linalg.qr", A)
+    check_float("linalg.qr", A, "geqrf_cpu")
     if mode not in MODES:
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
@@ -118,6 +119,7 @@ def _geqrf(self: Tensor) -> tuple[Tensor, Tensor]:
     from scipy.linalg import get_lapack_funcs
 
     check_matrix_old("torch.geqrf", self)
+    need_lapack("geqrf_cpu", self)
     array = resolved(self)
     (routine,) = get_lapack_funcs(("geqrf",), dtype=array.dtype)
     batch, (m, n) = array.shape[:-2], array.shape[-2:]
@@ -187,8 +189,6 @@ def _check_product(input: Tensor, tau: Tensor) -> None:
             f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
         )
     if input.dtype is not tau.dtype:
-        from stridescope.engine.dtype import scalar_name
-
         raise RuntimeError(
             f"torch.linalg.householder_product: tau dtype {scalar_name(tau.dtype)} does not match input dtype "
             f"{scalar_name(input.dtype)}"
@@ -197,6 +197,7 @@ def _check_product(input: Tensor, tau: Tensor) -> None:
 
 def _householder_product(input: Tensor, tau: Tensor) -> Tensor:
     _check_product(input, tau)
+    need_lapack("orgqr_cpu", input)
     return column_major(resolved(_product(input.detach(), tau.detach())), input.dtype, input)
 
 
@@ -236,14 +237,48 @@ def _reflected(packed: Tensor, tau: Tensor, other: Tensor, left: bool, transpose
     return other
 
 
-def _ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool, transpose: bool) -> Tensor:
-    check_matrix_old("torch.ormqr", self)
-    if input3._array.ndim < 2:
-        raise RuntimeError("torch.ormqr: other must have at least 2 dimensions.")
+def _check_ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
+    name = "torch.ormqr"
+    check_matrix_old(name, input)
+    if other._array.ndim < 2:
+        raise RuntimeError(f"{name}: other must have at least 2 dimensions.")
     which = "-2" if left else "-1"
-    size = input3.shape[-2] if left else input3.shape[-1]
-    if size != self.shape[-2]:
-        raise RuntimeError(f"torch.ormqr: other.shape[{which}] must be equal to input.shape[-2]")
+    size = other.shape[-2] if left else other.shape[-1]
+    if size != input.shape[-2]:
+        raise RuntimeError(f"{name}: other.shape[{which}] must be equal to input.shape[-2]")
+    if tau.shape[-1] != min(size, input.shape[-1]):
+        raise RuntimeError(f"{name}: tau.shape[-1] must be equal to min(other.shape[{which}], input.shape[-1])")
+    if input._array.ndim - tau._array.ndim != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau._array.ndim} "
+            f"and input.ndim is equal to {input._array.ndim}"
+        )
+    if input._array.ndim != other._array.ndim:
+        raise RuntimeError(
+            f"{name}: Expected other to have the same number of dimensions as input, but got other.ndim equal to "
+            f"{other._array.ndim} and input.ndim is equal to {input._array.ndim}"
+        )
+    _check_ormqr_batches(input, tau, other)
+
+
+def _check_ormqr_batches(input: Tensor, tau: Tensor, other: Tensor) -> None:
+    batch = list(input.shape[:-2])
+    for what, sizes in (("tau", list(tau.shape[:-1])), ("other", list(other.shape[:-2]))):
+        if sizes != batch:
+            raise RuntimeError(
+                f"torch.ormqr: Expected batch dimensions of {what} to be equal to input.shape[:-2], but got {sizes}"
+            )
+    for what, tensor in (("tau", tau), ("other", other)):
+        if tensor.dtype is not input.dtype:
+            raise RuntimeError(
+                f"torch.ormqr: Expected input and {what} to have the same dtype, but input has dtype"
+                f"{scalar_name(input.dtype)} and {what} has dtype {scalar_name(tensor.dtype)}"
+            )
+
+
+def _ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool, transpose: bool) -> Tensor:
+    _check_ormqr(self, input2, input3, left)
+    need_lapack("ormqr_cpu", self)
     result = _reflected(self.detach(), input2.detach(), input3.detach(), left, transpose)
     return column_major(resolved(result), input3.dtype, input3)
 
@@ -266,7 +301,7 @@ def _ldl_factor_ex(self: Tensor, hermitian: bool, check_errors: bool) -> tuple[T
     from scipy.linalg import get_lapack_funcs
 
     check_square("torch.linalg.ldl_factor_ex", self)
-    check_float("torch.linalg.ldl_factor_ex", self)
+    check_float("torch.linalg.ldl_factor_ex", self, "ldl_factor_kernel_cpu")
     array = resolved(self)
     name = "hetrf" if hermitian and self.dtype.is_complex else "sytrf"
     (routine,) = get_lapack_funcs((name,), dtype=array.dtype)
@@ -319,15 +354,36 @@ def _ldl_matrix(packed: Array, pivots: Array, hermitian: bool) -> Array:
     return lower @ diagonal @ (np.conj(lower.T) if hermitian else lower.T)
 
 
+def _check_ldl(LD: Tensor, pivots: Tensor, B: Tensor) -> None:
+    name = "torch.linalg.ldl_solve"
+    if B._array.ndim < 2:
+        raise IndexError(f"Dimension out of range (expected to be in range of [-1, 0], but got {-2})")
+    rows, columns = B.shape[-2:]
+    if rows != LD.shape[-1]:
+        n = LD.shape[-1]
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {rows} by "
+            f"{columns}"
+        )
+    if LD.dtype is not B.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {scalar_name(B.dtype)} and A of type "
+            f"{scalar_name(LD.dtype)} instead."
+        )
+    if list(pivots.shape) != list(LD.shape[:-1]):
+        raise RuntimeError(
+            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
+        )
+    if pivots.dtype.category != INTEGER:
+        raise RuntimeError(f"{name}: Expected pivots to be integers. Got {scalar_name(pivots.dtype)}")
+
+
 def _ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
     check_square("torch.linalg.ldl_solve", LD, "LD")
-    if B._array.ndim < 2:
-        raise RuntimeError(
-            f"torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but it has {B._array.ndim} dimensions "
-            "instead"
-        )
-    if pivots.dtype is not int32:
-        raise RuntimeError("torch.linalg.ldl_solve: Expected pivots to be integers. Got " + str(pivots.dtype))
+    check_float("torch.linalg.ldl_solve", LD)
+    _check_ldl(LD, pivots, B)
+    need_lapack("ldl_solve_kernel_cpu", LD)
     a, b = resolved(LD), resolved(B)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     places = np.ndindex(*a.shape[:-2])

@@ -16,6 +16,7 @@ from stridescope.engine.ops.linalg_common import (
     LinAlgError,
     check_float,
     check_matrix,
+    check_precision,
     check_square,
     column_major,
     eye_like,
@@ -37,7 +38,7 @@ def _sign_of(pivots: Array) -> Array:
 
 def _det(A: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     check_square("linalg.det", A)
-    check_float("linalg.det", A)
+    check_float("linalg.det", A, "lu_cpu")
     lu, pivots, _ = factorised(resolved(A))
     diagonal = np.diagonal(lu, axis1=-2, axis2=-1)
     result = np.multiply.reduce(diagonal, -1) * _sign_of(pivots).astype(A.dtype.np)
@@ -82,6 +83,7 @@ define("det(Tensor self) -> Tensor", doc="The determinants.", composite=lambda s
 def _slogdet(A: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     check_square("linalg.slogdet", A)
     check_float("linalg.slogdet", A)
+    check_precision("linalg.slogdet", A)
     lu, pivots, _ = factorised(resolved(A))
     diagonal = np.diagonal(lu, axis1=-2, axis2=-1)
     size = np.abs(diagonal)
@@ -132,6 +134,7 @@ define(
 def _logdet(self: Tensor) -> Tensor:
     check_square("logdet", self)
     check_float("logdet", self)
+    check_precision("logdet", self)
     sign, size = tuple(_slogdet_op.call(self))[:2]
     if self.dtype.is_complex:
         return sign.log() + size  # type: ignore[no-any-return]
@@ -146,6 +149,7 @@ define("logdet(Tensor self) -> Tensor", doc="The logarithm of the determinant.",
 def _inv_ex(A: Tensor, check_errors: bool) -> tuple[Tensor, Tensor]:
     check_square("linalg.inv", A)
     check_float("linalg.inv", A)
+    check_precision("linalg.inv", A)
     array = resolved(A)
     lu, _, info = factorised(array)
     if info.any():
@@ -187,7 +191,7 @@ def _is_vector(a: Tensor, b: Tensor) -> bool:
 
 def _check_solve(A: Tensor, B: Tensor, left: bool, vector: bool) -> None:
     check_square("linalg.solve", A)
-    check_float("linalg.solve", A)
+    check_float("linalg.solve", A, "lu_cpu")
     if A.dtype is not B.dtype:
         raise RuntimeError(
             "linalg.solve: Expected A and B to have the same dtype, but found A of type "

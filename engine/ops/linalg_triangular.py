@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, scalar_name
+from stridescope.engine.dtype import scalar_name
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.linalg_common import (
     LinAlgError,
@@ -20,6 +19,7 @@ from stridescope.engine.ops.linalg_common import (
     each,
     first_failure,
     linalg,
+    need_lapack,
     stacked,
 )
 from stridescope.engine.ops.linalg_lu import int_result
@@ -64,7 +64,6 @@ def _through_zero(matrix: Array, rhs: Array, upper: bool) -> Array:
 def _solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool) -> Tensor:
     check_square("linalg.solve_triangular", self)
     check_matrix("linalg.solve_triangular", B, "B")
-    check_float("linalg.solve_triangular", self)
     if self.dtype is not B.dtype:
         raise RuntimeError(
             "linalg.solve_triangular: Expected A and B to have the same dtype, but found A of type "
@@ -77,6 +76,7 @@ def _solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool, unitrian
             f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {equation} ({n}x{n} and "
             f"{rows}x{columns})"
         )
+    need_lapack("triangular_solve_cpu", B)
     x = back_substituted(resolved(self), resolved(B), upper, left, unitriangular)
     return column_major(x, B.dtype, B) if left else wrapped(x, B.dtype, B)
 
@@ -113,6 +113,7 @@ def _triangular_solve(
         )
     )
     check_matrix("torch.triangular_solve", self, "b")
+    need_lapack("triangular_solve_cpu", self)
     return _triangular_run(self, A, upper, transpose, unitriangular)
 
 
@@ -176,7 +177,7 @@ def check_positive(name: str, info: Array) -> None:
 
 def _cholesky_ex(self: Tensor, upper: bool, check_errors: bool) -> tuple[Tensor, Tensor]:
     check_square("linalg.cholesky", self)
-    check_float("linalg.cholesky", self)
+    check_float("linalg.cholesky", self, "cholesky_cpu")
     factors, info = _factors(resolved(self), upper)
     if check_errors:
         check_positive("linalg.cholesky", info)
@@ -216,8 +217,7 @@ def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
         )
     )
     check_square("cholesky", self)
-    if self.dtype.category < FLOAT:
-        raise not_implemented("cholesky_cpu", self.dtype)
+    need_lapack("cholesky_cpu", self)
     factors, info = _factors(resolved(self), upper)
     check_positive("cholesky", info)
     return column_major(factors, self.dtype, self)
@@ -244,6 +244,12 @@ def _cholesky_solve(self: Tensor, input2: Tensor, upper: bool) -> Tensor:
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {rows} by {rows} but each b matrix is "
             f"{self.shape[-2]} by {self.shape[-1]}"
         )
+    if self.dtype is not input2.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {scalar_name(self.dtype)} and A of type "
+            f"{scalar_name(input2.dtype)} instead."
+        )
+    need_lapack("cholesky_solve_cpu", self)
     a, b = resolved(input2), resolved(self)
     turned = np.conj(np.swapaxes(a, -1, -2))
     first, second = (turned, a) if upper else (a, turned)
@@ -270,6 +276,7 @@ cholesky_solve = define(
 
 def _cholesky_inverse(self: Tensor, upper: bool) -> Tensor:
     check_square("cholesky_inverse", self)
+    need_lapack("cholesky_inverse_out_cpu", self)
     factor = resolved(self)
     factor = np.triu(factor) if upper else np.tril(factor)
     turned = np.conj(np.swapaxes(factor, -1, -2))

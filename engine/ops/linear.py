@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import kernel
+from stridescope.engine.dtype import BOOL
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
@@ -91,6 +93,9 @@ def _check_bilinear(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None) -
 
 def _bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     _check_bilinear(input1, input2, weight, bias)
+    if weight.dtype.category == BOOL and weight._array.size:
+        many = input1.numel() // input1.shape[-1] * weight.numel() >= 400
+        raise not_implemented("addmm_impl_cpu_" if many else "bmm", weight.dtype)
     first, second = (t.reshape((-1, t._array.shape[-1])) for t in (input1, input2))
     output = trilinear.call(first, weight, second, (1, 3), (0,), (1, 2), (2, 3))
     output = output.reshape((*input1._array.shape[:-1], weight._array.shape[0]))

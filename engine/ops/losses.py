@@ -12,7 +12,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dtype import scalar_name
+from stridescope.engine.dtype import INTEGER, scalar_name
 from stridescope.engine.ops.lookup import op_call, where
 from stridescope.engine.ops.reduce import mean_all, sum_all
 from stridescope.engine.tensor import Tensor
@@ -40,9 +40,9 @@ def shared_out(grad: Tensor, reduction: int, count: int) -> Tensor:
     return grad / count if reduction == MEAN else grad
 
 
-def _paired(function: Callable[..., Any], label: str, rest: int) -> Callable[..., Tensor]:
+def _paired(function: Callable[..., Any], label: str, rest: int, takes: str = "f") -> Callable[..., Tensor]:
     """A kernel of prediction and target that ends with a reduction; ``rest`` numbers go to the function."""
-    compute = elementwise(function, label, "f", count=2)
+    compute = elementwise(function, label, takes, count=2)
 
     def run(self: Tensor, target: Tensor, reduction: int, *numbers: Any) -> Tensor:
         return reduced_quietly(compute(self, target, *numbers[:rest]), reduction)
@@ -165,6 +165,17 @@ def _soft_margin(a: Any, b: Any) -> Any:
     return np.log1p(np.exp(-b * a))
 
 
+soft_margin_kernel = _paired(_soft_margin, "exp_vml_cpu", 0, "fc")
+
+
+def _run_soft_margin(self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    """Minus the target comes first, then exponentials in place: integers are refused as these two refuse them."""
+    negative = -target
+    if self.dtype.category <= INTEGER and negative.dtype.category <= INTEGER:
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_name(negative.dtype)}")
+    return soft_margin_kernel(self, target, reduction)
+
+
 def _soft_margin_grad(grad: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
     decay = (-target * self).exp()
     return shared_out(grad, reduction, self.numel()) * -target * decay / (decay + 1)  # type: ignore[no-any-return]
@@ -173,7 +184,7 @@ def _soft_margin_grad(grad: Tensor, self: Tensor, target: Tensor, reduction: int
 define(
     "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor",
     doc="The logistic loss of a prediction and a target of 1 or -1.",
-    run=_paired(_soft_margin, "exp_vml_cpu", 0),
+    run=_run_soft_margin,
     grads={"self": _soft_margin_grad},
     samples=[((3, 4), (3, 4))],
     method=False,

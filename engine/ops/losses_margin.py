@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, int64, scalar_name
+from stridescope.engine.dtype import float32, float64, int64, scalar_name
 from stridescope.engine.ops.lookup import op_call, where
 from stridescope.engine.ops.losses import MEAN, NAMESPACE, reduced, reduced_quietly
 from stridescope.engine.storage import Array
@@ -28,7 +28,8 @@ def _margin_ranking(input1: Tensor, input2: Tensor, target: Tensor, margin: floa
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: "
             f"{list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)} "
         )
-    return reduced(add_scalar(-target * (input1 - input2), margin).clamp_min(0), reduction)
+    apart = input1 - input2
+    return reduced(add_scalar(-target * apart, margin).clamp_min(0), reduction)
 
 
 define(
@@ -39,9 +40,14 @@ define(
 )
 
 
+def _minus(number: float, tensor: Tensor) -> Any:
+    """``number - tensor`` as PyTorch's C++ has it: the number becomes a tensor of the same dtype first."""
+    return tensor.new_full((), number) - tensor
+
+
 def _hinge(self: Tensor, target: Tensor, margin: float, reduction: int) -> Any:
     zeros = op_call("zeros_like")(self)
-    far = (margin - self).clamp_min(0)
+    far = _minus(margin, self).clamp_min(0)
     return reduced(where(target != 1, far, zeros) + where(target != -1, self, zeros), reduction)
 
 
@@ -68,7 +74,7 @@ def _cosine(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduc
     first, second = (input1 * input1).sum(dims) + eps, (input2 * input2).sum(dims) + eps
     cosine = product / (first * second).sqrt_()
     zeros = op_call("zeros_like")(cosine)
-    like, unlike = 1 - cosine, (cosine - margin).clamp_min_(0)
+    like, unlike = _minus(1, cosine), (cosine - margin).clamp_min_(0)
     return reduced(where(target == 1, like, zeros) + where(target == -1, unlike, zeros), reduction)
 
 
@@ -134,14 +140,21 @@ def _check_margin(self: Tensor, target: Tensor, name: str) -> None:
     shape = list(self.shape)
     if self.dim() > 2 or (self.dim() == 2 and 0 in shape[1:]) or (self.dim() < 2 and not self.numel()):
         raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {shape}")
-    if self.dtype.category != FLOAT:
-        raise not_implemented(f"{name}_loss_cpu", self.dtype)
     if name == "multi_margin":
         frames = shape[0] if self.dim() == 2 else 1
         if not (target.dim() <= 1 and target.numel() == frames):
-            raise RuntimeError(f"inconsistent target size, expected {frames} but got {list(target.shape)}")
-        if target.dtype is not int64:
-            raise RuntimeError(f"expected scalar type Long but found {scalar_name(target.dtype)}")
+            raise RuntimeError(
+                "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+                f"size). Expected target size [{frames}], but got {list(target.shape)}. Input has shape {shape}."
+            )
+
+
+def _need_margin(self: Tensor, target: Tensor, kernel: str) -> None:
+    """Refuse what the kernels were not made for."""
+    if self.dtype not in (float32, float64):
+        raise not_implemented(kernel, self.dtype)
+    if target.dtype is not int64:
+        raise RuntimeError(f"expected scalar type Long but found {scalar_name(target.dtype)}")
 
 
 def _multi_parts(self: Tensor, target: Tensor, margin: float, weight: Tensor | None) -> tuple[Array, Array, Array]:
@@ -163,6 +176,7 @@ def _multi(self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | N
     classes = self.shape[-1] if self.dim() else 1
     if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
+    _need_margin(self, target, "multi_margin_loss_cpu_kernel")
     gap, counts, _ = _multi_parts(self, target, margin, weight)
     losses = (gap**p * counts).sum(1) / gap.shape[1]
     shape = losses.shape if target.dim() or reduction else ()
@@ -213,6 +227,7 @@ def _label(self: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor
     _check_margin(self, target, "multilabel")
     if target.shape != self.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}")
+    _need_margin(self, target, "multilabel_margin_loss_forward_out_frame")
     gap, wanted, _ = _label_parts(self, target)
     losses = gap.sum((1, 2)) / gap.shape[2]
     shape = losses.shape if self.dim() == 2 or reduction else ()

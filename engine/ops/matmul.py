@@ -54,8 +54,6 @@ def _mm(self: Tensor, mat2: Tensor) -> Tensor:
 
 
 _product = kernel(product)
-
-
 mm = define(
     "mm(Tensor self, Tensor mat2) -> Tensor",
     doc="The product of two matrices.",
@@ -88,7 +86,8 @@ def check_batches(a: Tensor, b: Tensor) -> None:
 def _bmm(self: Tensor, mat2: Tensor) -> Tensor:
     check_batches(self, mat2)
     if self.dtype.category == BOOL and self._array.size and mat2._array.size:
-        raise not_implemented("bmm", self.dtype)
+        wide = self._array.shape[2] * self._array.shape[1] * mat2._array.shape[2] >= 400  # each by a product of its own
+        raise not_implemented("addmm_impl_cpu_" if wide else "bmm", self.dtype)
     return _product(self, mat2)  # type: ignore[no-any-return]
 
 
@@ -276,6 +275,8 @@ def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({n}x{m} and {k}x{p})")
     _same("self", self, "mat2", batch2)
     _same("mat1", batch1, "mat2", batch2)
+    if self.dtype.category == BOOL and batch1._array.size:
+        raise not_implemented("addmm_impl_cpu_", self.dtype)
 
 
 addmm = define(

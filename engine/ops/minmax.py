@@ -74,14 +74,14 @@ def _clamp(a: Any, low: Any, high: Any) -> Any:
     return smaller(high, larger(low, a))
 
 
-def _limited(function: Callable[..., Any], label: str) -> Pointwise:
-    return elementwise(function, label, "if", {"c": CLAMP_COMPLEX}, through=False, strides=tensor_strides)
+def _limited(function: Callable[..., Any], label: str, takes: str = "if") -> Pointwise:
+    return elementwise(function, label, takes, {"c": CLAMP_COMPLEX}, through=False, strides=tensor_strides)
 
 
 _both = _limited(_clamp, "clamp_cpu")
 _both_numbers = _limited(_clamp, "clamp_scalar_cpu")
-_low = _limited(lambda a, low: larger(low, a), "clamp_min_cpu")
-_high = _limited(lambda a, high: smaller(high, a), "clamp_max_cpu")
+_low = _limited(lambda a, low: larger(low, a), "clamp_min_cpu", "bif")
+_high = _limited(lambda a, high: smaller(high, a), "clamp_max_cpu", "bif")
 _low_number = _limited(lambda a, low: larger(low, a), "clamp_min_scalar_cpu")
 _high_number = _limited(lambda a, high: smaller(high, a), "clamp_max_scalar_cpu")
 

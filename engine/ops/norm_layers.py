@@ -17,7 +17,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import FLOAT, dtype, float32, float64
-from stridescope.engine.layout import dense_strides_like
+from stridescope.engine.layout import dense_strides_like, wrap_dim
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
@@ -208,6 +208,12 @@ def _check_features(name: str, tensor: Tensor | None, count: int) -> None:
         raise RuntimeError(f"{name} should contain {count} elements not {tensor.numel()}")
 
 
+def _blank(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Any:
+    """What an input without elements becomes."""
+    out = input.clone() if weight is None else input.clone() * weight[0]
+    return out if bias is None else out + bias[0]
+
+
 def _checked_batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -219,7 +225,9 @@ def _checked_batch_norm(
     eps: float,
     cudnn_enabled: bool,
 ) -> Any:
-    features = input.shape[1]
+    if not input._array.size and input._array.ndim == 1:
+        return _blank(input, weight, bias)
+    features = input.shape[wrap_dim(1, input._array.ndim)]
     stats = (("running_mean", running_mean), ("running_var", running_var))
     for name, tensor in stats:
         if tensor is None and not training:
@@ -227,9 +235,7 @@ def _checked_batch_norm(
     for name, tensor in (*stats, ("weight", weight), ("bias", bias)):
         _check_features(name, tensor, features)
     if not input.numel():
-        out = input.clone()
-        out = out if weight is None else out * weight[0]
-        return out if bias is None else out + bias[0]
+        return _blank(input, weight, bias)
     return batch_norm.call(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
@@ -307,7 +313,7 @@ define(
 # ---- RMS norm --------------------------------------------------------------------------------------------------------
 
 
-def check_normalized(input: Tensor, shape: Ints, weight: Tensor | None, bias: Tensor | None) -> None:
+def check_normalized(input: Tensor, shape: Ints, weight: Tensor | None, bias: Tensor | None, rms: bool = False) -> None:
     """Raise RuntimeError unless the input ends with the normalised shape and weight and bias have it."""
     wanted = list(shape)
     if not wanted:
@@ -322,7 +328,8 @@ def check_normalized(input: Tensor, shape: Ints, weight: Tensor | None, bias: Te
                 f"{list(tensor.shape)} and normalized_shape = {wanted}"
             )
     if list(input.shape[-len(wanted) :]) != wanted:
-        stars = "".join(f", {n}" for n in wanted)
+        between = "" if rms else ", "
+        stars = between + ", ".join(map(str, wanted))
         raise RuntimeError(
             f"Given normalized_shape={wanted}, expected input with shape [*{stars}], but got input of "
             f"size{list(input.shape)}"
@@ -330,7 +337,9 @@ def check_normalized(input: Tensor, shape: Ints, weight: Tensor | None, bias: Te
 
 
 def _rms_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None, eps: float | None) -> Any:
-    check_normalized(input, normalized_shape, weight, None)
+    check_normalized(input, normalized_shape, weight, None, rms=True)
+    if input.dtype.category < FLOAT:
+        raise not_implemented("rms_norm", input.dtype)
     dims = tuple(range(input.dim() - len(normalized_shape), input.dim()))
     small = input.dtype.itemsize == 2 and not input.dtype.is_complex
     wide = input.to(float32) if small else input

@@ -9,8 +9,9 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import pointwise, resolved
-from stridescope.engine.dtype import BOOL, FLOAT
+from stridescope.engine.dispatch.promote import common
+from stridescope.engine.dispatch.run import into, pointwise, resolved
+from stridescope.engine.dtype import BOOL, FLOAT, can_cast, scalar_name
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.choice import where
 from stridescope.engine.tensor import Tensor, fresh
@@ -224,7 +225,27 @@ define(
         "other": lambda grad, result: grad * conj(result) * LN2,
     },
     samples=[((3, 4), (4,))],
-    inplace=True,
+)
+
+
+def _ldexp_in_place(self: Tensor, other: Tensor) -> Tensor:
+    """Whether the result's dtype fits is asked before its shape, in words of its own."""
+    kind = common((self, other), True)
+    if not kind.is_complex and not can_cast(kind, self.dtype):
+        raise RuntimeError(f"ldexp can't be cast to the desired output type {scalar_name(self.dtype)}")
+    return into(_ldexp_run)(self, other)  # type: ignore[no-any-return]
+
+
+define(
+    "ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    doc="self times 2 to the power of other. Written in place.",
+    run=_ldexp_in_place,
+    node="LdexpBackward0",
+    grads={
+        "self": lambda grad, other: grad * conj(_two_to(other)),
+        "other": lambda grad, result: grad * conj(result) * LN2,
+    },
+    function=True,
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import BOOL, INTEGER, int64
+from stridescope.engine.dtype import BOOL, FLOAT, int64
 from stridescope.engine.kernels import pooling as kernels
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.pooling_checks import check_1d, check_input, check_max_1d, windows_of
@@ -135,7 +135,7 @@ max_pool2d, max_pool3d = _define_max(2), _define_max(3)
 
 def _max_1d(self: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Any:
     check_max_1d(self, kernel, stride, padding, dilation, ceil_mode)
-    if self.dtype.category <= INTEGER:
+    if self.dtype.category != FLOAT:
         raise not_implemented("max_pool1d_impl", self.dtype)
     return _max_1d_pair(self, kernel, stride, padding, dilation, ceil_mode)[0]
 
@@ -176,7 +176,8 @@ def _average_of(dims: int, name: str) -> Callable[..., Tensor]:
         if divisor_override == 0:
             raise RuntimeError("divisor must be not zero")
         check_input(self, how, name)
-        if self.dtype.category == BOOL or self.dtype.is_complex:
+        halves = dims == 2 or self.dtype.itemsize > 2
+        if self.dtype is not int64 and not (self.dtype.category == FLOAT and halves):
             raise not_implemented(f"{name}_out_frame" if dims == 3 else name, self.dtype)
         array = kernels.average(batched(resolved(self), dims), how, count_include_pad, divisor_override)
         return wrapped(array, self)

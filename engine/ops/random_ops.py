@@ -9,9 +9,10 @@ import numpy as np
 
 from stridescope.engine.device import device
 from stridescope.engine.devices.cuda_generator import CudaGenerator
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
-from stridescope.engine.dtype import INTEGER, default_float, dtype, int64
+from stridescope.engine.dtype import BOOL, COMPLEX, INTEGER, cpp_name, default_float, dtype, int64
 from stridescope.engine.kernels import draws
 from stridescope.engine.ops import random_fill
 from stridescope.engine.ops.copying import strides_of
@@ -84,6 +85,8 @@ _C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "
 
 
 def _check_bounds(low: int, high: int, kind: dtype) -> None:
+    if kind.is_complex:
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
@@ -227,6 +230,8 @@ _in_place(
 def _end(high: int | None, kind: dtype) -> int:
     if high is not None:
         return high
+    if kind.is_complex:
+        raise not_implemented("random_kernel_cpu", kind)
     if kind.is_floating_point:
         return (1 << _DIGITS[kind.name]) + 1
     return 2 if kind.category == 0 else int(np.iinfo(kind.np).max) + 1
@@ -246,15 +251,9 @@ def _cauchy(self: Tensor, median: float, sigma: float, generator: Any) -> Tensor
     if not self.dtype.is_floating_point:
         raise RuntimeError(
             "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
-            f"specified {_scalar_name(self)}"
+            f"specified {cpp_name(self.dtype)}"
         )
     return random_fill.cauchy(self, median, sigma, generator)
-
-
-def _scalar_name(tensor: Tensor) -> str:
-    from stridescope.engine.dtype import scalar_name
-
-    return scalar_name(tensor.dtype)
 
 
 _in_place(
@@ -268,6 +267,8 @@ _in_place(
 def _geometric(self: Tensor, p: float, generator: Any) -> Tensor:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    if self.dtype.category in (BOOL, COMPLEX):
+        raise not_implemented("geometric_cpu", self.dtype)
     return random_fill.geometric(self, p, generator)
 
 

@@ -121,15 +121,12 @@ def _spaced_dtype(name: str, start: Any, end: Any, kind: dtype | None) -> dtype:
 
 
 def _numbers(name: str, start: Any, end: Any) -> list[Any]:
-    found = []
-    for which, value in (("start", start), ("end", end)):
-        if isinstance(value, Tensor) and value._array.ndim:
-            raise RuntimeError(
-                f"{name} only supports 0-dimensional start and end tensors, but got {which} with "
-                f"{value._array.ndim} dimension(s)."
-            )
-        found.append(plain_number(value))
-    return found
+    given = [("start", start), ("end", end)]
+    tensors = [(which, value._array.ndim) for which, value in given if isinstance(value, Tensor)]
+    if any(ndim for _, ndim in tensors):
+        listed = " and ".join(f"{which} with {ndim} dimension(s)" for which, ndim in tensors)
+        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got {listed}.")
+    return [plain_number(value) for _, value in given]
 
 
 def _spaced(name: str, start: Any, end: Any, steps: int, kind: dtype) -> Array:
@@ -141,7 +138,7 @@ def _spaced(name: str, start: Any, end: Any, steps: int, kind: dtype) -> Array:
     if kind.category == BOOL:
         raise not_implemented(f"{name}_cpu", kind)
     if kind.category == INTEGER:
-        wide: Any = np.float32 if name == "linspace" else np.float64
+        wide: Any = np.float64
         first, last = int(number_of(start, kind)), int(number_of(end, kind))
     else:
         wide = np.float32 if kind.itemsize == 2 else kind.np.type

@@ -19,7 +19,7 @@ def _sloped(self: Tensor, lower: Any, upper: Any, training: bool, generator: Any
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if self.dtype.category != FLOAT:
-        raise not_implemented("rrelu_with_noise_out_cpu", self.dtype)
+        raise not_implemented("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", self.dtype)
     array = resolved(self)
     if training:
         slopes = np.ones(array.shape, array.dtype)

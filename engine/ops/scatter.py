@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import int32, int64, scalar_name
+from stridescope.engine.dtype import BOOL, int32, int64, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.number_range import number_of
@@ -246,6 +246,8 @@ def _scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     check_reduce(reduce)
     if self.dtype.is_complex and reduce in ("amax", "amin") and index._array.size:
         raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
+    if self.dtype.category == BOOL and reduce == "mean" and index._array.size:
+        raise not_implemented("scatter_gather_tensor_cpu_reduce_mean", self.dtype)
     return _scattered(
         "scatter", self, dim, index, src,
         lambda target, place, values: reduce_into(target, place, values, reduce, include_self),

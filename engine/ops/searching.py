@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import cast, resolved
-from stridescope.engine.dtype import bool_, int32, int64, scalar_name
+from stridescope.engine.dtype import BOOL, COMPLEX, bool_, int32, int64, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.extremes import comparable
 from stridescope.engine.ops.reduce import wrapped
@@ -212,9 +213,9 @@ def _searchsorted(
     which = _side(right, side)
     _check_search(sequence, values, sorter)
     kind = result_type(sequence, values)
-    if kind.is_complex and not values._array.size:
+    if kind.category in (BOOL, COMPLEX) and not values._array.size:
         return fresh(np.zeros(values.shape, np.int32 if out_int32 else np.int64), int32 if out_int32 else int64)
-    if kind.is_complex:
+    if kind.category in (BOOL, COMPLEX):
         raise not_implemented("searchsorted_out_cpu", kind)
     edges = resolved(sequence)
     if sorter is not None:
@@ -228,8 +229,8 @@ def _searchsorted(
 def _found(edges: Array, wanted: Array, side: Any) -> Array:
     if edges.ndim == 1:
         return np.asarray(np.searchsorted(edges, wanted, side=side))
-    rows = edges.reshape(-1, edges.shape[-1])
-    asked = wanted.reshape(-1, wanted.shape[-1])
+    count = math.prod(edges.shape[:-1])
+    rows, asked = edges.reshape(count, edges.shape[-1]), wanted.reshape(count, wanted.shape[-1])
     found = [np.searchsorted(row, ask, side=side) for row, ask in zip(rows, asked, strict=True)]
     return np.array(found, np.int64).reshape(wanted.shape)
 

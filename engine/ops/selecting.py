@@ -40,6 +40,10 @@ argwhere = define(
 
 def nonzero_of(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """``torch.nonzero``: the index of every element that is not 0, as rows or as one tensor per dim."""
+    if out is not None and not isinstance(out, Tensor):
+        raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if out is not None and as_tuple:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     found = nonzero.call(input)
     if out is not None:
         return written(out, found, "nonzero")

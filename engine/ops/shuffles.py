@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dtype import INTEGER
 from stridescope.engine.kernels import convolution as kernels
 from stridescope.engine.kernels.convolution import Geometry
 from stridescope.engine.ops.conv import formatted
@@ -127,6 +129,12 @@ def _check_numbers(kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) ->
         raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
 
 
+def _need_blocks(kernel: str, tensor: Tensor) -> None:
+    """Refuse integers: PyTorch cuts out blocks of floating, complex and bool tensors only."""
+    if tensor.dtype.category == INTEGER:
+        raise not_implemented(kernel, tensor.dtype)
+
+
 def _im2col(self: Tensor, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
     for name, values in (
         ("kernel_size", kernel_size),
@@ -152,6 +160,7 @@ def _im2col(self: Tensor, kernel_size: Ints, dilation: Ints, padding: Ints, stri
             f"calculated shape of the array of sliding blocks as ({out[0]}, {out[1]}), but its components must be at "
             "least one."
         )
+    _need_blocks("im2col_out_cpu", self)
     array = resolved(self) if len(shape) == 4 else resolved(self)[None]
     parts = kernels.columns(array, kernel_size, out, how)[:, 0]
     return _made(parts if len(shape) == 4 else parts[0], self)
@@ -172,6 +181,7 @@ def _col2im(self: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints, 
             "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
             f"input.size(1)={planes} and kernel_size=({kernel_size[0]}, {kernel_size[1]})."
         )
+    _need_blocks("col2im_out_cpu", self)
     how = _geometry(dilation, padding, stride)
     out = kernels.output_sizes(output_size, kernel_size, how)
     if out[0] * out[1] != blocks:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.dispatch.elementwise import elementwise
+from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import Op, define, node_name
-from stridescope.engine.dtype import FLOAT
+from stridescope.engine.dispatch.promote import common
+from stridescope.engine.dtype import BOOL, FLOAT
 from stridescope.engine.ops.arithmetic import add_scalar, mul_scalar
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.lookup import op_call
@@ -80,7 +81,7 @@ _one("digamma", _digamma, "The derivative of lgamma.", lambda grad, self: grad *
 def _polygamma_run(n: int, self: Tensor) -> Tensor:
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    return _polygamma_kernel(self, n)
+    return _polygamma_kernel[min(n, 2)](self, n)
 
 
 def _polygamma(a: Any, n: int) -> Any:
@@ -94,7 +95,10 @@ def _polygamma(a: Any, n: int) -> Any:
     return np.where(undefined, np.nan, result).astype(a.dtype)
 
 
-_polygamma_kernel = elementwise(_polygamma, "polygamma", "bif", to_float=True, count=1)
+_polygamma_kernel = {
+    n: elementwise(_polygamma, name, "bif", to_float=True, count=1)
+    for n, name in enumerate(("digamma", "trigamma", "polygamma"))
+}
 
 polygamma: Op = define(
     "polygamma(int n, Tensor self) -> Tensor",
@@ -124,10 +128,12 @@ def _mvlgamma(a: Any, p: int) -> Any:
     return total.astype(a.dtype)
 
 
-_mvlgamma_kernel = elementwise(_mvlgamma, "mvlgamma", "bif", to_float=True, count=1)
+_mvlgamma_kernel = elementwise(_mvlgamma, "arange_cpu", "bif", to_float=True, count=1)
 
 
 def _mvlgamma_run(self: Tensor, p: int) -> Tensor:
+    if self.dtype.category == BOOL:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     return _mvlgamma_kernel(self, p)
@@ -309,9 +315,18 @@ def _shifted(a: Any, b: Any) -> Any:
     return result
 
 
-def _pairs(name: str, function: Callable[..., Any], doc: str, grads: dict[str, Callable[..., Any]]) -> None:
-    """A function of two operands of which one may be a number."""
-    run = elementwise(function, name.removeprefix("special_"), "bif", to_float=True)
+def _pairs(
+    name: str, function: Callable[..., Any], doc: str, grads: dict[str, Callable[..., Any]], label: str, halves: bool
+) -> None:
+    """A function of two operands of which one may be a number; some have no kernel for half precision."""
+    kernel = elementwise(function, label, "bif", to_float=True)
+
+    def run(self: Any, other: Any) -> Tensor:
+        kind = common((self, other), True)
+        if not halves and kind.itemsize == 2:
+            raise not_implemented(label, kind)
+        return kernel(self, other)
+
     camel = node_name(name).removesuffix("Backward0")
     forms = (
         ("", "Tensor self, Tensor other", ("self", "other")),
@@ -338,12 +353,12 @@ _pairs("special_xlog1py", _xlog1py, "self times the logarithm of 1 plus other, 0
     "self": lambda grad, self, other: _xlog1py_of(grad, other).masked_fill(
         (self == 0.0) & (other <= -1.0) if isinstance(other, Tensor) or other <= -1.0 else self != self, 0.0),
     "other": lambda grad, self, other: grad * self / (other + 1),
-})  # fmt: skip
+}, "xlog1py_cpu", True)  # fmt: skip
 _pairs("special_zeta", _zeta, "The Hurwitz zeta function.", {
     "self": lambda grad: _no_derivative("zeta"),
     "other": lambda grad, self, other: grad * -self * op_call(
         "special_zeta" if isinstance(self, Tensor) else "special_zeta.self_scalar")(self + 1.0, other),
-})  # fmt: skip
+}, "zeta_cpu", False)  # fmt: skip
 
 
 # ---- frexp -------------------------------------------------------------------------------------------------------

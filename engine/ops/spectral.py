@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dtype import FLOAT, int64
+from stridescope.engine.dtype import FLOAT, int64, scalar_name
 from stridescope.engine.ops.fourier import NONE, ROOT, c2c, c2r, r2c
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.tensor import Tensor, fresh
 from stridescope.engine.warn import internal, warn_once
 
 
-def _shown(name: str, tensor: Tensor, **options: Any) -> str:
-    """How the error texts begin: the call with its sizes."""
-    kind = tensor.dtype.name.replace("float32", "Float").replace("float64", "Double")
-    listed = ", ".join(f"{key}={value}" for key, value in options.items())
-    return f"{name}(torch.{kind}Tensor{list(tensor.shape)}, {listed})"
+def _optional(value: Any) -> str:
+    """A setting as C++ prints it: None, or a number where Python has a bool."""
+    return "None" if value is None else str(int(value))
+
+
+def _shown(self: Tensor, n_fft: int, hop: int, win: int, window: Tensor | None, **options: Any) -> str:
+    """How the error texts of stft begin: the call with its sizes."""
+    listed = ", ".join(f"{key}={_optional(value)}" for key, value in options.items())
+    seen = "None" if window is None else f"torch.{scalar_name(window.dtype)}Tensor{{{list(window.shape)}}}"
+    return (
+        f"stft(torch.{scalar_name(self.dtype)}Tensor{list(self.shape)}, n_fft={n_fft}, hop_length={hop}, "
+        f"win_length={win}, window={seen}, {listed}) "
+    )
 
 
 def _window(window: Tensor | None, like: Tensor, length: int, n_fft: int) -> Any:
@@ -64,12 +71,13 @@ def _warn_of_no_window(advice: str, joint: str, line: int) -> None:
 def _stft(
     self: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, normalized: bool = False, onesided: bool | None = None,
-    return_complex: bool | None = None,
+    return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> Tensor:  # fmt: skip
     hop, win = hop_length or n_fft // 4, win_length or n_fft
     if hop_length is not None:
         hop = hop_length
-    head = _shown("stft", self, n_fft=n_fft, hop_length=hop, win_length=win, window=window)
+    head = _shown(self, n_fft, hop, win, window, normalized=normalized, onesided=onesided,
+                  return_complex=return_complex, align_to_window=align_to_window)  # fmt: skip
     is_complex = self.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None and not is_complex:
         raise RuntimeError(
@@ -88,6 +96,8 @@ def _stft(
     weights = _window(window, self, win, n_fft)
     frames = frames * weights if weights is not None else frames
     how = ROOT if normalized else NONE
+    if frames.dtype.itemsize == 2:
+        raise RuntimeError(f"MKL FFT doesn't support tensors of type: {scalar_name(frames.dtype)}")
     spectrum = c2c.call(frames, (2,), how, True) if is_complex else r2c.call(frames, (2,), how, half)
     spectrum = spectrum.transpose_(1, 2)
     spectrum = spectrum.squeeze_(0) if self._array.ndim == 1 else spectrum
@@ -97,7 +107,8 @@ def _stft(
 _ARGUMENTS = "Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
 
 _stft_op = define(
-    f"_stft({_ARGUMENTS}bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor",
+    f"_stft({_ARGUMENTS}bool normalized=False, bool? onesided=None, bool? return_complex=None, "
+    "bool? align_to_window=None) -> Tensor",
     doc="The spectra of overlapping windows of a signal.",
     composite=_stft,
     method=False,
@@ -130,7 +141,10 @@ def stft(
         shaped = input.view([1] * (3 - ndim) + list(input.shape))
         padded = op_call("pad")(shaped, [extra, extra], pad_mode)
         input = padded.view(padded.shape[-ndim:])
-    return _stft_op.call(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex)  # type: ignore[no-any-return]
+    spectrum: Tensor = _stft_op.call(
+        input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window
+    )
+    return spectrum
 
 
 def _overlapped(frames: Tensor, hop: int, size: int) -> Tensor:
@@ -163,33 +177,79 @@ def istft(
         _warn_of_no_window("Please provide the same window used by stft to make the inversion lossless.", ".", 1035)
     hop, win = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
     half = input.shape[-2] != n_fft if onesided is None else onesided
-    spectra = (input.unsqueeze(0) if input._array.ndim == 2 else input).transpose(1, 2)
-    how = ROOT if normalized else 2
-    if return_complex:
-        frames = c2c.call(spectra, (2,), how, False)
-    else:
-        spectra = spectra if half else spectra.narrow(2, 0, n_fft // 2 + 1)
-        frames = c2r.call(spectra, (2,), how, n_fft)
-    plain = frames.new_ones((win,)) if window is None else window
+    head = _inverse_shown(input, n_fft, hop, win, window, center=center, normalized=normalized, onesided=onesided,
+                          length=length, return_complex=return_complex)  # fmt: skip
+    _check_istft(input, n_fft, hop, win, window, half, head)
+    frames = _frames(input, n_fft, window, normalized, half, return_complex)
+    plain = frames.new_ones((win,), dtype=frames.dtype.to_real()) if window is None else window
     weights = _window(plain, plain, win, n_fft)
     total = n_fft + hop * (frames.shape[1] - 1)
     signal = _overlapped(frames * weights, hop, total)
-    square = (weights * weights).expand((1, frames.shape[1], n_fft))
-    envelope = _overlapped(square.to(frames.dtype.to_real()), hop, total)
-    return _cut(signal, envelope, input, n_fft if center else 0, length)
+    envelope = _overlapped(weights.pow(2).expand((1, frames.shape[1], n_fft)), hop, total)
+    start = n_fft // 2 if center else 0
+    end = start + length if length is not None else total - start
+    covered = _cut(signal, envelope, start, min(end, total), head)
+    covered = covered.squeeze(0) if input._array.ndim == 2 else covered
+    if end <= total:
+        return covered
+    warn_once(internal(
+        "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
+        "Please check your center and hop_length settings.", "aten/src/ATen/native/SpectralOps.cpp:1196"))  # fmt: skip
+    return op_call("constant_pad_nd")(covered, [0, end - total], 0)  # type: ignore[no-any-return]
 
 
-def _cut(signal: Tensor, envelope: Tensor, input: Tensor, margin: int, length: int | None) -> Tensor:
+def _inverse_shown(input: Tensor, n_fft: int, hop: int, win: int, window: Tensor | None, **options: Any) -> str:
+    """How the error texts of istft begin."""
+    listed = ", ".join(f"{key}={_optional(value)}" for key, value in options.items())
+    seen = "None" if window is None else f"torch.{scalar_name(window.dtype)}Tensor{{{list(window.shape)}}}"
+    return (
+        f"istft(CPU{scalar_name(input.dtype)}Type{list(input.shape)}, n_fft={n_fft}, hop_length={hop}, "
+        f"win_length={win}, window={seen}, {listed}) "
+    )
+
+
+def _check_istft(input: Tensor, n_fft: int, hop: int, win: int, window: Tensor | None, half: bool, head: str) -> None:
+    rows, wanted = input.shape[-2], n_fft // 2 + 1 if half else n_fft
+    if not input._array.size:
+        raise RuntimeError(f"{head}: input tensor cannot be empty.")
+    if input._array.ndim not in (2, 3):
+        raise RuntimeError(f"{head}: expected a tensor with 3 or 4 dimensions, but got {input._array.ndim + 1}")
+    if rows != wanted:
+        size, flag = ("n_fft / 2 + 1", "True") if half else ("n_fft", "False")
+        raise RuntimeError(
+            f"{head}: expected the frequency dimension (3rd to the last) of the input tensor to match {size} when "
+            f"onesided={flag}, but got {rows}"
+        )
+    if not 0 < hop <= win:
+        raise RuntimeError(f"{head}: expected 0 < hop_length <= win_length")
+    if not 0 < win <= n_fft:
+        raise RuntimeError(f"{head}: expected 0 < win_length <= n_fft")
+    if window is not None and (window._array.ndim != 1 or window.shape[0] != win):
+        raise RuntimeError(f"{head}: Invalid window shape. window has to be 1D and length of `win_length`")
+
+
+def _frames(
+    input: Tensor, n_fft: int, window: Tensor | None, normalized: bool, half: bool, return_complex: bool
+) -> Tensor:
+    """The windows of the signal, one spectrum after another."""
+    spectra = (input.unsqueeze(0) if input._array.ndim == 2 else input).transpose(1, 2)
+    how = ROOT if normalized else 2
+    if return_complex:
+        if half:
+            raise RuntimeError("Cannot have onesided output if window or input is complex")
+        return c2c.call(spectra, (2,), how, False)  # type: ignore[no-any-return]
+    if window is not None and window.dtype.is_complex:
+        raise RuntimeError("Complex windows are incompatible with return_complex=False")
+    spectra = spectra if half else spectra.narrow(2, 0, n_fft // 2 + 1)
+    return c2r.call(spectra, (2,), how, n_fft)  # type: ignore[no-any-return]
+
+
+def _cut(signal: Tensor, envelope: Tensor, start: int, end: int, head: str) -> Tensor:
     """The part of the signal that the windows cover, divided by what they add up to."""
-    start = margin // 2
-    end = start + length if length is not None else signal.shape[-1] - (margin - start if margin else 0)
-    end = min(end, signal.shape[-1])
     signal, envelope = signal.narrow(1, start, end - start), envelope.narrow(1, start, end - start)
-    lowest = float(envelope.abs().min().item()) if envelope._array.size else math.inf
-    if lowest <= 1e-11:
-        raise RuntimeError(f"istft(...) window overlap add min: {lowest}")
-    result: Tensor = signal / envelope
-    return result.squeeze(0) if input._array.ndim == 2 else result
+    if envelope._array.size and float(np.abs(envelope._array).min()) < 1e-11:
+        raise RuntimeError(f"{head}window overlap add min: 1\n[ CPUBoolType{{}} ]")
+    return signal / envelope  # type: ignore[no-any-return]
 
 
 FUNCTIONS: dict[str, Any] = {"stft": stft, "istft": istft}

@@ -28,14 +28,15 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 def _check_quantile(name: str, self: Tensor, q: Tensor, interpolation: str) -> None:
     if interpolation not in INTERPOLATIONS:
         raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+            f"{interpolation}"
         )
     if not self._array.size:
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
+        raise RuntimeError("quantile() input tensor must be non-empty")
     if q._array.ndim > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if self.dtype not in (float32, float64):
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if q.dtype is not self.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if not bool(np.all((q._array >= 0) & (q._array <= 1))):
@@ -77,7 +78,7 @@ def _ranks(rows: Tensor, q: Tensor, skip_nan: bool) -> Tensor:
 def _quantile(name: str, self: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
         q = self.new_full((), q, dtype=self.dtype if self.dtype.category == FLOAT else None)
     if dim is not None:
         dim = wrap_dim(dim, self._array.ndim)
@@ -211,8 +212,8 @@ def _check_histogram(self: Tensor, weight: Tensor | None) -> None:
             "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor "
             "excluding its innermost dimension"
         )
-    if self.dtype not in (float32, float64):
-        raise not_implemented("histogram_cpu", self.dtype)
+    if self.dtype not in (float32, float64) and self._array.size:
+        raise not_implemented("histogramdd", self.dtype)
 
 
 def _histogram_bins(self: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> tuple[Tensor, Tensor]:

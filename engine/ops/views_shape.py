@@ -8,6 +8,7 @@ from typing import Any
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.layout import broadcast_shapes, infer_size, wrap_dim
 from stridescope.engine.ops.copying import contiguous
+from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.views import expand_, permute, replaced, reshape, t, transpose, unsqueeze, view
 from stridescope.engine.tensor import Tensor
 
@@ -58,7 +59,7 @@ def _movedim(self: Tensor, source: Sequence[int], destination: Sequence[int]) ->
         if len(set(dims)) != len(dims):
             raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
     if ndim == 0:
-        return permute.call(self, ())  # type: ignore[no-any-return]
+        return op_call("alias")(self)  # type: ignore[no-any-return]
     order = [-1] * ndim
     for start, end in zip(starts, ends, strict=True):
         order[end] = start

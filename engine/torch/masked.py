@@ -185,7 +185,8 @@ def mean(
         )
     inside = None if mask is None else _spread(input, mask)
     count = _count(input, dim, keepdim, inside)
-    return sum(input, dim, keepdim=keepdim, dtype=kind, mask=inside) / count
+    result: Tensor = sum(input, dim, keepdim=keepdim, dtype=kind, mask=inside) / count
+    return result
 
 
 def median(
