@@ -3,8 +3,28 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
+from operator import attrgetter
 
 from stridescope.engine.recording.model import State, TensorState
+
+
+class Groups:
+    """Tensors by what they share. Most share it with nobody: only those that do are put into lists."""
+
+    def __init__(self, tensors: Iterable[TensorState], field: str) -> None:
+        self._first: dict[int, TensorState] = {}
+        self._several: dict[int, list[TensorState]] = {}
+        first, of = self._first.setdefault, attrgetter(field)
+        for tensor in sorted(tensors, key=attrgetter("id")):
+            if (other := first(of(tensor), tensor)) is not tensor:
+                self._several.setdefault(of(tensor), [other]).append(tensor)
+
+    def of(self, key: int) -> list[TensorState]:
+        """Return the tensors of a group, oldest first."""
+        if key in self._several:
+            return self._several[key]
+        return [self._first[key]] if key in self._first else []
 
 
 class Index:
@@ -14,14 +34,19 @@ class Index:
         self.state = state
 
     @functools.cached_property
-    def views(self) -> dict[int, list[TensorState]]:
-        """The tensors that look into each storage, oldest first."""
-        return self._by("storage")
+    def views(self) -> Groups:
+        """The tensors that look into each storage."""
+        return Groups(self.state.tensors.values(), "storage")
 
     @functools.cached_property
-    def outputs(self) -> dict[int, list[TensorState]]:
+    def named_storages(self) -> frozenset[int]:
+        """The storages that a tensor with a name looks into."""
+        return frozenset(tensor.storage for tensor in self.state.tensors.values() if tensor.names)
+
+    @functools.cached_property
+    def outputs(self) -> Groups:
         """The tensors that each node made."""
-        return self._by("node")
+        return Groups(self.state.tensors.values(), "node")
 
     @functools.cached_property
     def grad_owners(self) -> dict[int, str]:
@@ -38,12 +63,6 @@ class Index:
         """The tensors that went along edges of the graph in this backward pass."""
         backward = self.state.backward
         return frozenset(sent.gradient for sent in backward.sent) if backward else frozenset()
-
-    def _by(self, field: str) -> dict[int, list[TensorState]]:
-        found: dict[int, list[TensorState]] = {}
-        for tensor in sorted(self.state.tensors.values(), key=lambda t: t.id):
-            found.setdefault(getattr(tensor, field), []).append(tensor)
-        return found
 
 
 _latest: list[Index] = []

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 from stridescope.app import actions as rows
 from stridescope.app import motion, replay
 from stridescope.app import theme as themes
+from stridescope.app.catching_up import CatchingUp
 from stridescope.app.cursor import Cursor
 from stridescope.app.debugging import Debugging
 from stridescope.app.dialogs import Keys, Palette
@@ -43,8 +44,6 @@ from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
 
 LONGEST_PAUSE = 1000  # milliseconds
-AT_ONCE = 2500  # events of a growing recording that are read between two looks at mouse and keys
-SHOW_SECONDS = 0.3  # between two pictures on the way to a head that is far ahead
 
 
 class MainWindow(QMainWindow):
@@ -72,7 +71,7 @@ class MainWindow(QMainWindow):
         self._due = QTimer(self, singleShot=True, interval=0)
         self._due.timeout.connect(self.refresh)
         self._pause = 0  # milliseconds between two looks at a script that runs
-        self._looked_at, self._shown_at = -1, 0.0
+        self._looked_at, self._pace = -1, CatchingUp()
         self._arrange()
         self._connect()
         self.debugging = Debugging(self)
@@ -176,6 +175,7 @@ class MainWindow(QMainWindow):
         self.time.reset()
         self.debugging.start_over()
         self._looked_at = -1
+        self._pace.begin()
         self.workbench.panels["timeline"].setFocus()
         if self.session.program is not None:
             self._preview(self.session.program.path)
@@ -295,20 +295,22 @@ class MainWindow(QMainWindow):
         self._follow_status()
         if recording is None or self.time.view < 0:
             return
+        begun = perf_counter()
         try:
             moment = moment_at(recording, self.time, self._next_look())
         except RecordingError as error:
             self.banner.say(str(error), failure=True)
             return
+        self._pace.read(moment.step, (now := perf_counter()) - begun)
         self._looked_at = moment.step
         if moment.step != self.time.view:
             self._due.start(0)
-            if perf_counter() - self._shown_at < SHOW_SECONDS:
+            if not self._pace.wants_picture(now):
                 return
-        self._shown_at = perf_counter()
         editor = self.workbench.panels["editor"]
         editor.setReadOnly(not self._is_editable(editor.picture))
         self.workbench.present(moment)
+        self._pace.shown(now, perf_counter())
 
     def _is_editable(self, picture: EditorPicture | None) -> bool:
         """Whether the editor shows the program's own text; that of a notebook is made from its cells."""
@@ -326,14 +328,10 @@ class MainWindow(QMainWindow):
         return not self._due.isActive() and self._looked_at == self.time.view
 
     def _next_look(self) -> int:
-        """Return the step to look at: the view, or a step towards it while a script is far ahead of what was read.
-
-        A recording that grows is read event by event; a second's worth of them at once would hold the window up.
-        """
+        """Return the step to look at: the view, or a step towards it while a script is far ahead of what was read."""
         target = self.time.view
         growing = self.session.status in (RUNNING, WAITING, IMPORTING) or self.session.tidying
-        ahead = growing and self.time.live and 0 <= self._looked_at < target
-        return min(target, self._looked_at + AT_ONCE) if ahead else target
+        return self._pace.towards(target) if growing and self.time.live else target
 
     def _follow_status(self) -> None:
         session = self.session

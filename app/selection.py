@@ -69,7 +69,7 @@ def _tensor_of_node(state: State, node: int) -> int:
     variable = state.nodes[node].variable
     if variable in state.tensors:
         return variable
-    outputs = index_of(state).outputs.get(node)
+    outputs = index_of(state).outputs.of(node)
     return outputs[0].id if outputs else 0
 
 
@@ -80,7 +80,7 @@ def _tensor_of_storage(state: State, storage: int) -> int:
 
 def views_of(state: State, storage: int) -> list[TensorState]:
     """Return the tensors that look into ``storage``, oldest first."""
-    return index_of(state).views.get(storage, []) if storage else []
+    return index_of(state).views.of(storage) if storage else []
 
 
 def home_of(state: State, tensor: TensorState) -> TensorState | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, overload
 
 from PySide6.QtCore import (
     QAbstractTableModel,
@@ -42,6 +42,37 @@ class TableRow:
     picture: bytes = b""  # grey bytes, PICTURE wide and high, drawn in the second column
 
 
+class RowsByKey(Sequence[TableRow]):
+    """Rows that are made when they are first looked at: a hundred thousand of them cost what is seen of them."""
+
+    def __init__(self, keys: Sequence[int], make: Callable[[int], TableRow]) -> None:
+        self.keys, self._make = keys, make
+        self._made: dict[int, TableRow] = {}
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @overload
+    def __getitem__(self, place: int) -> TableRow: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[TableRow]: ...
+    def __getitem__(self, place: int | slice) -> TableRow | list[TableRow]:
+        if isinstance(place, slice):
+            return list(map(self._row, self.keys[place]))
+        return self._row(self.keys[place])
+
+    def _row(self, key: int) -> TableRow:
+        if key not in self._made:
+            self._made[key] = self._make(key)
+        return self._made[key]
+
+
+def place_of(rows: Sequence[TableRow], keys: Collection[int]) -> int:
+    """Return the place of the first row with one of these keys, -1 where there is none."""
+    listed = rows.keys if isinstance(rows, RowsByKey) else [row.key for row in rows]
+    return next((place for place, key in enumerate(listed) if key in keys), -1)
+
+
 class Rows(QAbstractTableModel):
     """Rows as Qt reads them; replaced as a whole."""
 
@@ -49,11 +80,11 @@ class Rows(QAbstractTableModel):
         super().__init__()
         self.columns = columns
         self.tip: Callable[[int], str] | None = None  # what a row says when the mouse rests on it, by its key
-        self.rows: list[TableRow] = []
+        self.rows: Sequence[TableRow] = []
 
-    def replace(self, rows: list[TableRow]) -> None:
+    def replace(self, rows: Sequence[TableRow]) -> None:
         """Show other rows, keeping what did not change."""
-        if rows == self.rows:
+        if rows == self.rows or not (rows or self.rows):
             return
         same = len(rows) == len(self.rows)
         if not same:
@@ -128,13 +159,12 @@ class Table(QTableView):
             f" border-bottom: 1px solid {theme.line}; padding: 5px 8px; font-size: 11px; }}"
         )
 
-    def show_rows(self, rows: list[TableRow], marked: frozenset[int] = frozenset()) -> None:
+    def show_rows(self, rows: Sequence[TableRow], marked: frozenset[int] = frozenset()) -> None:
         """Show ``rows``; those whose key is in ``marked`` are the selection that all panels share."""
         self.rows.replace(rows)
         if marked != self.marked:
             self.marked = marked
-            first = next((i for i, row in enumerate(rows) if row.key in marked), -1)
-            if first >= 0:
+            if (first := place_of(rows, marked)) >= 0:
                 self.scrollTo(self.rows.index(first, 0))
         self.viewport().update()
 

@@ -63,7 +63,7 @@ class GraphPicture:
         real = self.real(node)
         if not real:
             return _nowhere_face(self.moment, *stub_place(node))
-        return _face(state, state.nodes[real], index_of(state).outputs.get(real, []))
+        return _face(state, state.nodes[real], index_of(state).outputs.of(real))
 
     def real(self, node: int) -> int:
         """Return the node that a place stands for: itself, the shared leaf of a badge, or 0 of a way to nowhere."""

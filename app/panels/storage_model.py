@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import heapq
 import math
 
 import numpy as np
 
+from stridescope.app.index import index_of
 from stridescope.app.items.marked import Marked
 from stridescope.app.moment import Moment
 from stridescope.app.origins import expression_of
@@ -121,18 +123,23 @@ def picture(moment: Moment) -> StoragePicture | None:
     storage = state.storages[tensor.storage]
     index = _cell(tensor, selection.cell, selection.element)
     strip = _strip(state, storage, tensor, _reads(tensor, _count(storage, tensor)))
-    others = sorted(
-        (s for s in state.storages.values() if s.id != storage.id), key=lambda s: (not _named(state, s), s.id)
-    )
     return StoragePicture(
         grids=_grids(moment, tensor, index),
         address=_address(state, tensor, index),
         strip=strip,
         arcs=_arcs(tensor, strip.count),
         lanes=_lanes(state, storage, tensor),
-        others=tuple(_other(state, s) for s in others[:OTHER_STORAGES]),
-        hidden=max(0, len(others) - OTHER_STORAGES),
+        others=tuple(_other(state, other) for other in _others(state, storage)),
+        hidden=max(0, len(state.storages) - 1 - OTHER_STORAGES),
     )
+
+
+def _others(state: State, storage: StorageState) -> list[StorageState]:
+    """Return the first other storages: those that have names, then the rest, each by age."""
+    named = index_of(state).named_storages
+    found = heapq.nsmallest(OTHER_STORAGES, (id for id in named if id != storage.id and id in state.storages))
+    nameless = (id for id in state.storages if id != storage.id and id not in named)
+    return [state.storages[id] for id in found + heapq.nsmallest(OTHER_STORAGES - len(found), nameless)]
 
 
 def changed(before: Strip, after: Strip) -> np.ndarray:
@@ -197,10 +204,6 @@ def contiguity(tensor: TensorState) -> tuple[str, bool]:
 
 def _count(storage: StorageState, tensor: TensorState) -> int:
     return storage.nbytes // numpy_dtype(tensor.dtype).itemsize
-
-
-def _named(state: State, storage: StorageState) -> bool:
-    return any(t.names for t in views_of(state, storage.id))
 
 
 def _cell(tensor: TensorState, cell: tuple[int, ...] | None, element: int) -> tuple[int, ...] | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
-from stridescope.app.items.table import Table, TableRow
+from stridescope.app.items.table import RowsByKey, Table, TableRow
 from stridescope.app.moment import Moment
 from stridescope.app.panels.spec import PanelSpec
-from stridescope.app.panels.tensors_model import COLUMNS, headline, rows, tip
+from stridescope.app.panels.tensors_model import COLUMNS, Row, headline, listed, row, tip
 from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.text import tr
 
@@ -53,12 +53,16 @@ class TensorsPanel(QWidget):
         self.table.restyle()
 
     def _refresh(self) -> None:
-        if self._moment is None:
+        moment = self._moment
+        if moment is None:
             return
-        found = rows(self._moment, self.filter.text())
-        shown = [TableRow(row.tensor, row.cells, row.storage, not row.named, row.aliased) for row in found]
-        self.table.show_rows(shown, frozenset({self._moment.selection.tensor}))
+        shown = RowsByKey(listed(moment, self.filter.text()), lambda id: _table_row(row(moment, id)))
+        self.table.show_rows(shown, frozenset({moment.selection.tensor}))
         self.table.fit_columns(WIDTHS)
+
+
+def _table_row(found: Row) -> TableRow:
+    return TableRow(found.tensor, found.cells, found.storage, not found.named, found.aliased)
 
 
 SPEC = PanelSpec(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from operator import attrgetter
 
 from stridescope.app.moment import Moment
-from stridescope.app.selection import is_gradient, tensor_name
+from stridescope.app.selection import is_gradient, tensor_name, views_of
 from stridescope.app.text import plural, tr
 from stridescope.app.values import list_text, short_dtype
 from stridescope.engine.recording.model import State, TensorState
@@ -24,15 +25,22 @@ class Row:
     aliased: bool
 
 
-def rows(moment: Moment, needle: str = "") -> list[Row]:
-    """Return the rows: named tensors by birth, then the nameless; ``needle`` keeps those that hold it."""
+def listed(moment: Moment, needle: str = "") -> list[int]:
+    """Return the tensors with a row: named ones by birth, then the nameless; ``needle`` keeps rows that hold it."""
+    tensors = sorted(moment.state.tensors.values(), key=attrgetter("id"))
+    ids = [tensor.id for tensor in tensors if tensor.names] + [tensor.id for tensor in tensors if not tensor.names]
+    if not needle:
+        return ids
+    words = needle.lower()
+    return [id for id in ids if words in " ".join(_cells(moment.state, moment.state.tensors[id])).lower()]
+
+
+def row(moment: Moment, id: int) -> Row:
+    """Return a tensor's row."""
     state = moment.state
-    counts: dict[int, int] = {}
-    for tensor in state.tensors.values():
-        counts[tensor.storage] = counts.get(tensor.storage, 0) + 1
-    ordered = sorted(state.tensors.values(), key=lambda t: (not t.names, t.id))
-    found = (_row(state, tensor, counts[tensor.storage] > 1) for tensor in ordered)
-    return [row for row in found if not needle or needle.lower() in " ".join(row.cells).lower()]
+    tensor = state.tensors[id]
+    aliased = len(views_of(state, tensor.storage)) > 1
+    return Row(id, tensor.storage, _cells(state, tensor), bool(tensor.names), aliased)
 
 
 def headline(moment: Moment) -> str:
@@ -41,10 +49,9 @@ def headline(moment: Moment) -> str:
     return f"{tr('{n} alive', n=len(state.tensors))} · " + plural(len(state.storages), "{n} storage", "{n} storages")
 
 
-def _row(state: State, tensor: TensorState, aliased: bool) -> Row:
-    name = ", ".join(tensor.names) or tensor_name(state, tensor.id)
-    cells = (
-        name,
+def _cells(state: State, tensor: TensorState) -> tuple[str, ...]:
+    return (
+        ", ".join(tensor.names) or tensor_name(state, tensor.id),
         list_text(tensor.sizes),
         list_text(tensor.strides),
         str(tensor.offset),
@@ -52,7 +59,6 @@ def _row(state: State, tensor: TensorState, aliased: bool) -> Row:
         _origin(state, tensor),
         str(tensor.version),
     )
-    return Row(tensor.id, tensor.storage, cells, bool(tensor.names), aliased)
 
 
 def _origin(state: State, tensor: TensorState) -> str:

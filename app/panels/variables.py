@@ -9,7 +9,7 @@ from PySide6.QtGui import QKeyEvent
 from stridescope.app.items.table import PICTURE, Table, TableRow
 from stridescope.app.moment import Moment
 from stridescope.app.panels.spec import PanelSpec
-from stridescope.app.panels.variables_model import Inside, Place, Variable, variables
+from stridescope.app.panels.variables_model import AT_ONCE, Inside, Place, Variable, variables
 from stridescope.app.recorded_values import NotRecorded, PastTensor
 from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.text import tr
@@ -17,7 +17,6 @@ from stridescope.engine.recording.model import State
 from stridescope.engine.worker.protocol import Inspect, Inspected
 
 COLUMNS = ("name", "", "value", "stride", "device", "ver")  # the second one is the small picture
-AT_ONCE = 100  # parts that are asked for together
 LARGEST_SHOWN = 1 << 16  # elements of a tensor that is drawn small
 
 
@@ -60,8 +59,7 @@ class VariablesPanel(Table):
         """Take what is inside a value."""
         place = self._questions.pop(reply.number, None)
         if place is not None:
-            before = self._insides.get(place)
-            self._insides[place] = Inside((*(before.parts if before else ()), *reply.parts), reply.total)
+            self._insides[place] = Inside(reply.parts, reply.total)
             self._show()
 
     def heading(self) -> tuple[str, str, str]:
@@ -92,22 +90,19 @@ class VariablesPanel(Table):
         self.fit_columns((90, 56, 150, 56, 46, 30))
         if self._live:
             for place in [v.place for v in self._shown if v.opened and v.place not in self._insides]:
-                if place is not None and place not in self._questions.values():
-                    self._ask(place, 0)
+                if place is not None and place.asks and place not in self._questions.values():
+                    self._ask(place)
 
-    def _ask(self, place: Place, first: int) -> None:
+    def _ask(self, place: Place) -> None:
         assert self._moment is not None
         level = [frame.id for frame in reversed(self._moment.state.frames)].index(place.frame)
         self._asked += 1
         self._questions[self._asked] = place
-        self.inspect.emit(Inspect(self._asked, place.name, place.path, first, AT_ONCE, level))
+        self.inspect.emit(Inspect(self._asked, place.name, place.path, place.first, place.count or AT_ONCE, level))
 
     def _pick_row(self, key: int) -> None:
         row = self._shown[key - 1] if 0 < key <= len(self._shown) else None
-        if row is not None and row.more and row.place is not None:
-            if row.place not in self._questions.values():
-                self._ask(row.place, len(self._insides[row.place].parts))
-        elif row is not None and row.opened is not None:
+        if row is not None and row.opened is not None:
             self._toggle(row)
         else:
             self.picked.emit(self._target(key))
@@ -127,9 +122,7 @@ class VariablesPanel(Table):
         sign = {None: "", True: "▾ ", False: "▸ "}[variable.opened]
         cells = (sign + variable.name, "", variable.text, *variable.facts)
         picture = self._picture(variable.tensor) if variable.tensor else b""
-        return TableRow(
-            number, cells, variable.storage, quiet=bool(variable.more), indent=variable.depth, picture=picture
-        )
+        return TableRow(number, cells, variable.storage, quiet=variable.quiet, indent=variable.depth, picture=picture)
 
     def _picture(self, tensor: int) -> bytes:
         assert self._moment is not None

@@ -11,24 +11,35 @@ from stridescope.app.panels.editor_model import describe, file_name
 from stridescope.app.text import tr
 from stridescope.app.values import list_text
 from stridescope.engine.recording.model import Frame
-from stridescope.engine.worker.protocol import Part
+from stridescope.engine.worker.protocol import PARTS_RECORDED, Part
 
+AT_ONCE = 100  # parts that are asked for, and shown, together
 _INSIDE = re.compile(r"[\[.]")  # what stands between a name and the path to a tensor inside
 _OPENABLE = re.compile(r"[\[({]|<(?!module |function |class |built)|\w+\(")
 
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where a value is: a name of a frame, and the numbers of the parts that lead further in."""
+    """Where a value is: a name of a frame, and the numbers of the parts that lead further in.
+
+    With a ``count`` it stands for so many of the value's parts, from ``first`` on.
+    """
 
     frame: int
     name: str
     path: tuple[int, ...] = ()
+    first: int = 0
+    count: int = 0
+
+    @property
+    def asks(self) -> bool:
+        """Whether its own parts are shown when it is opened; longer stretches open into shorter ones."""
+        return self.count <= AT_ONCE
 
 
 @dataclasses.dataclass(frozen=True)
 class Inside:
-    """What the worker told of the parts of a value so far."""
+    """What the worker told of the parts at a place: as many as are shown at once, and how many the value has."""
 
     parts: tuple[Part, ...]
     total: int
@@ -36,7 +47,7 @@ class Inside:
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-    """A row: a frame's title (``name`` empty), one of its names, a part of a value, or (``more``) parts not shown yet.
+    """A row: a frame's title (``name`` empty), one of its names, a part of a value, or a stretch of parts.
 
     ``opened`` is None where there is nothing to open.
     """
@@ -49,8 +60,12 @@ class Variable:
     depth: int = 0
     place: Place | None = None
     opened: bool | None = None
-    more: int = 0
     facts: tuple[str, str, str] = ("", "", "")  # strides, device, version
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it says where values are rather than what they are."""
+        return self.name == "…" or (self.place is not None and self.place.count > 0)
 
 
 def variables(
@@ -89,6 +104,10 @@ def _named(
     if insides is None:
         for inner in recorded:
             yield _row(moment, frame, inner.removeprefix(key), frame.names[inner].text, frame.names[inner].tensor, 1)
+        if len(recorded) >= PARTS_RECORDED:
+            yield Variable(
+                frame.id, "…", tr("only the first {n} tensors inside are recorded", n=PARTS_RECORDED), depth=1
+            )
     else:
         yield from _parts(moment, frame, place, opened, insides, 1)
 
@@ -105,14 +124,40 @@ def _parts(
     if inside is None:
         yield Variable(frame.id, "…", tr("asking the script"), depth=depth)
         return
-    for number, part in enumerate(inside.parts):
+    for number, part in enumerate(inside.parts, place.first):
         further = Place(place.frame, place.name, (*place.path, number))
         row = _row(moment, frame, part.step, part.text, part.tensor, depth)
         yield dataclasses.replace(row, place=further, opened=further in opened if part.parts else None)
         if part.parts and further in opened:
             yield from _parts(moment, frame, further, opened, insides, depth + 1)
-    if (left := inside.total - len(inside.parts)) > 0:
-        yield Variable(frame.id, "…", tr("{n} more", n=left), depth=depth, place=place, more=left)
+    if not place.count:
+        yield from _stretches(moment, frame, place, (len(inside.parts), inside.total), opened, insides, depth)
+
+
+def _stretches(
+    moment: Moment,
+    frame: Frame,
+    place: Place,
+    span: tuple[int, int],
+    opened: Collection[Place],
+    insides: Mapping[Place, Inside],
+    depth: int,
+) -> Iterator[Variable]:
+    """Yield rows for the parts from ``span[0]`` to before ``span[1]``, at most a hundred, each for a round number."""
+    size = AT_ONCE
+    while span[1] - span[0] > size * AT_ONCE:
+        size *= 10
+    for start in range(span[0] - span[0] % size, span[1], size):
+        first, end = max(start, span[0]), min(start + size, span[1])
+        if end <= first:
+            continue
+        stretch = Place(place.frame, place.name, place.path, first, end - first)
+        name = f"{first} … {end - 1}"
+        yield Variable(frame.id, name, "", depth=depth, place=stretch, opened=stretch in opened)
+        if stretch in opened and stretch.asks:
+            yield from _parts(moment, frame, stretch, opened, insides, depth + 1)
+        elif stretch in opened:
+            yield from _stretches(moment, frame, place, (first, end), opened, insides, depth + 1)
 
 
 def _row(moment: Moment, frame: Frame, name: str, text: str, number: int, depth: int) -> Variable:

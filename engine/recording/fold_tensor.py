@@ -63,7 +63,7 @@ def _op_failed(machine: Machine, wire: Wire) -> None:
 
 def _tensor_made(machine: Machine, wire: Wire) -> None:
     _, tensor, storage, sizes, strides, offset, dtype, base, counter, requires_grad = wire
-    _leave_siblings(machine, tensor)
+    _forget(machine, tensor)
     machine.tensors.put(
         tensor,
         TensorState(
@@ -71,20 +71,15 @@ def _tensor_made(machine: Machine, wire: Wire) -> None:
             machine.versions.get(counter, 0), requires_grad, 0, 0, 0, machine.step, machine.op,
         ),
     )  # fmt: skip
-    machine.siblings[counter] = (*machine.siblings.get(counter, ()), tensor)
+    machine.join_siblings(tensor, counter)
     if tensor in machine.named:
         machine.rename(tensor)
 
 
-def _leave_siblings(machine: Machine, tensor: int) -> None:
+def _forget(machine: Machine, tensor: int) -> None:
     row = machine.tensors.pop(tensor)
-    if row is None:
-        return
-    left = tuple(sibling for sibling in machine.siblings.get(row.counter, ()) if sibling != tensor)
-    if left:
-        machine.siblings[row.counter] = left
-    else:
-        machine.siblings.pop(row.counter, None)
+    if row is not None:
+        machine.leave_siblings(tensor, row.counter)
 
 
 def _tensor_changed(machine: Machine, wire: Wire) -> None:
@@ -93,7 +88,7 @@ def _tensor_changed(machine: Machine, wire: Wire) -> None:
 
 
 def _tensor_freed(machine: Machine, wire: Wire) -> None:
-    _leave_siblings(machine, wire[1])
+    _forget(machine, wire[1])
 
 
 def _requires_grad_set(machine: Machine, wire: Wire) -> None:
@@ -104,7 +99,7 @@ def _requires_grad_set(machine: Machine, wire: Wire) -> None:
 def _version_bumped(machine: Machine, wire: Wire) -> None:
     _, counter, version = wire
     machine.versions[counter] = version
-    for tensor in machine.siblings.get(counter, ()):
+    for tensor in machine.siblings.get(counter) or ():
         row = machine.tensors.edit(tensor)
         if row is None:
             continue

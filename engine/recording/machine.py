@@ -131,7 +131,7 @@ class Machine:
         self.error: tuple[str, str, Span] | None = None
         # What is known of version counters outlives their tensors: a saved tensor may come back.
         self.versions: dict[int, int] = {}
-        self.siblings: dict[int, tuple[int, ...]] = {}
+        self.siblings: Shelf[dict[int, None]] = Shelf(dict)  # the tensors of each version counter
         self.bumped: dict[int, tuple[int, ...]] = {}
         self.named: dict[int, tuple[tuple[int, str], ...]] = {}
         self._backward_shared = self._allocator_shared = False
@@ -161,6 +161,20 @@ class Machine:
         if self._allocator_shared:
             self.allocator, self._allocator_shared = _copied_allocator(self.allocator), False
         return self.allocator
+
+    def join_siblings(self, tensor: int, counter: int) -> None:
+        """Let a tensor be one of those whose version is this counter's."""
+        if (siblings := self.siblings.edit(counter)) is None:
+            self.siblings.put(counter, {tensor: None})
+        else:
+            siblings[tensor] = None
+
+    def leave_siblings(self, tensor: int, counter: int) -> None:
+        """Let a tensor be one of them no more."""
+        if (siblings := self.siblings.edit(counter)) is not None:
+            siblings.pop(tensor, None)
+            if not siblings:
+                self.siblings.pop(counter)
 
     def rename(self, tensor: int) -> None:
         """Give a tensor the names that now stand for it, innermost frame first."""
@@ -209,9 +223,9 @@ class Machine:
         other = Machine.__new__(Machine)
         self._backward_shared = self._allocator_shared = True
         other.__dict__.update(self.__dict__)
-        for shelf in ("frames", "tensors", "storages", "nodes"):
+        for shelf in ("frames", "tensors", "storages", "nodes", "siblings"):
             setattr(other, shelf, getattr(self, shelf).twin())
-        for index in ("versions", "siblings", "bumped", "named"):
+        for index in ("versions", "bumped", "named"):
             setattr(other, index, dict(getattr(self, index)))
         other.ops, other.outer = list(map(_op, self.ops)), list(self.outer)
         return other
@@ -248,7 +262,7 @@ def machine_from(state: State, extra: Extra) -> Machine:
     machine.backward, machine.outer, machine.allocator = state.backward, extra.outer, state.allocator
     machine.versions, machine.bumped = extra.versions, extra.bumped
     for tensor in machine.tensors:
-        machine.siblings[tensor.counter] = (*machine.siblings.get(tensor.counter, ()), tensor.id)
+        machine.join_siblings(tensor.id, tensor.counter)
     for frame in machine.frames:
         for name in frame.names.values():
             if name.tensor:

@@ -13,9 +13,9 @@ import types
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from stridescope.engine.worker.protocol import PARTS_RECORDED
 from stridescope.engine.worker.text import short_text, tensor_of
 
-PARTS = 32  # the most tensors named inside one container or module
 ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None), range, types.ModuleType, types.FunctionType})
 LASTING = frozenset({type, types.BuiltinFunctionType, types.MethodType, tuple, frozenset})  # their text never changes
 
@@ -77,7 +77,9 @@ def look_at(value: object, deep: bool = True) -> Bound:
     if not deep:
         return 0, short_text(value), ()
     try:
-        parts = tuple((path, _tensor_id(inside)) for path, inside in itertools.islice(tensors_in(value), PARTS))
+        parts = tuple(
+            (path, _tensor_id(inside)) for path, inside in itertools.islice(tensors_in(value), PARTS_RECORDED)
+        )
         return 0, short_text(value), parts
     except Exception:  # a container changed by another thread while we read it, or a class with a strange __dict__
         return 0, f"<{type(value).__name__}>", ()
@@ -98,7 +100,7 @@ def tensors_in(value: object, depth: int = 3) -> Iterator[tuple[str, object]]:
     """Yield the tensors inside a value with their paths, such as ``[0]``, ``['x']`` or ``.body.0.weight``."""
     if not depth:
         return
-    for step, inside in itertools.islice(_inside(value), PARTS):
+    for step, inside in itertools.islice(_inside(value), PARTS_RECORDED):
         if tensor_of(inside) is not None:
             yield step, inside
         elif type(inside) not in ATOMS:

@@ -16,6 +16,7 @@ import msgspec
 Grain = Literal["line", "op", "event"]
 Mode = Literal["into", "over", "out"]
 LENGTH = struct.Struct("!I")
+PARTS_RECORDED = 32  # the most tensors that the recording names inside one container or Module
 
 
 class ProtocolError(Exception):

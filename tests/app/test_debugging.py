@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -278,17 +279,26 @@ def names_in(table: QWidget) -> list[str]:
     return [row.cells[0].lstrip("▸▾ ") for row in table.rows.rows]  # type: ignore[attr-defined]
 
 
+def said_of(table: QWidget, name: str) -> str:
+    return next(row.cells[2] for row in table.rows.rows if row.cells[0] == name)  # type: ignore[attr-defined]
+
+
+def cpu(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
 def test_containers_and_modules_open_part_by_part(qtbot: QtBot, run: Callable[..., MainWindow]) -> None:
     window = run()
     run_to(qtbot, window, 12)
     table = panel(window, "variables")
     window.refresh()
-    before = len(names_in(table))
     click_row(qtbot, table, "many")
     qtbot.waitUntil(lambda: "[99]" in names_in(table), timeout=PATIENCE)
-    assert names_in(table)[-1 - (before - 1 - names_in(table).index("many"))] and "…" in names_in(table)
-    click_row(qtbot, table, "…")
-    qtbot.waitUntil(lambda: "[199]" in names_in(table), timeout=PATIENCE)
+    click_row(qtbot, table, "200 … 299")
+    qtbot.waitUntil(lambda: "[299]" in names_in(table), timeout=PATIENCE)
+    assert "[199]" not in names_in(table)
     click_row(qtbot, table, "many")
     click_row(qtbot, table, "net")
     qtbot.waitUntil(lambda: ".0" in names_in(table), timeout=PATIENCE)
@@ -298,6 +308,50 @@ def test_containers_and_modules_open_part_by_part(qtbot: QtBot, run: Callable[..
     assert weight.storage and weight.picture and weight.cells[3:6] == ("3, 1", "cpu", "1")
     press(qtbot, window, Key.Key_F10, SHIFT)
     assert ".0.weight" in names_in(table)  # in the past, from the recording
+    press(qtbot, window, Key.Key_End)
+    press(qtbot, window, Key.Key_F10)
+    press(qtbot, window, Key.Key_Left)
+    click_row(qtbot, table, "many")
+    assert "[31]" in names_in(table) and "only the first 32" in said_of(table, "…")
+
+
+LARGE = """import torch
+kept = list(torch.arange(100_000.).unbind())
+table = {f"key {i}": kept[i] for i in range(100_000)}
+net = torch.nn.ParameterList([torch.zeros(1) for _ in range(2000)])
+numbers = list(range(1_000_000))
+print("here")
+print("there")
+"""
+
+
+def test_a_hundred_thousand_tensors_leave_the_window_at_hand(qtbot: QtBot, run: Callable[..., MainWindow]) -> None:
+    window = run(LARGE)
+    window.stepping.set_grain("line")
+    run_to(qtbot, window, 6)
+    table = panel(window, "variables")
+    window.refresh()
+    for name, first, last in (
+        ("numbers", "990000 … 999999", "999900 … 999999"), ("kept", "99000 … 99999", "99900 … 99999"),
+        ("table", "99000 … 99999", "99900 … 99999"), ("net", "1900 … 1999", ""),
+    ):  # fmt: skip
+        click_row(qtbot, table, name)
+        for stretch in filter(None, (first, last)):
+            qtbot.waitUntil(lambda wanted=stretch: wanted in names_in(table), timeout=PATIENCE)
+            click_row(qtbot, table, stretch)
+        qtbot.waitUntil(lambda: "…" not in names_in(table), timeout=PATIENCE)
+        click_row(qtbot, table, name)
+    assert len(names_in(table)) < 12
+    click_row(qtbot, table, "kept")
+    press(qtbot, window, Key.Key_F10)
+    steps = [window.time.head, *(press(qtbot, window, Key.Key_Left) for _ in range(2))]
+    click_row(qtbot, table, "table")
+    assert "only the first 32" in said_of(table, "…")
+    for name in ("tensors", "storage", "watches"):
+        panel(window, name)
+        for step in steps:
+            window.time.look(step)
+            assert cpu(window.refresh) < 1.0  # ten times what an idle machine needs
 
 
 def test_watches_at_the_head_and_in_the_past(qtbot: QtBot, run: Callable[..., MainWindow]) -> None:

@@ -88,7 +88,8 @@ def test_file_name(path: str) -> None:
 
 
 def test_tensor_rows(strides: Recording) -> None:
-    rows = tensors_model.rows(moment(strides, int(strides.lines()[-2])))
+    at = moment(strides, int(strides.lines()[-2]))
+    rows = [tensors_model.row(at, id) for id in tensors_model.listed(at)]
     assert [row.cells for row in rows if row.named] == [
         ("a", "3, 4", "4, 1", "0", "f32", "—", "0"),
         ("b", "4, 3", "1, 4", "0", "f32", "—", "0"),
@@ -101,7 +102,7 @@ def test_tensor_rows(strides: Recording) -> None:
 
 def test_tensor_filter(strides: Recording) -> None:
     at = moment(strides, int(strides.lines()[-2]))
-    assert [row.cells[0] for row in tensors_model.rows(at, "relu")] == ["y"]
+    assert [tensors_model.row(at, id).cells[0] for id in tensors_model.listed(at, "relu")] == ["y"]
     assert tensors_model.headline(at) == "5 alive · 3 storages"
 
 
