@@ -12,7 +12,8 @@ from stridescope.app import jumps
 from stridescope.app.panels.watches import FIRST_NUMBER
 from stridescope.app.point_dialog import PointDialog
 from stridescope.app.selection import Selection
-from stridescope.app.session import WAITING
+from stridescope.app.session import RUNNING, WAITING
+from stridescope.app.tensor_points import point_at, tensor_of
 from stridescope.app.text import tr
 from stridescope.engine.recording.model import State
 from stridescope.engine.recording.reader import Recording
@@ -62,27 +63,39 @@ class Debugging(QObject):
 
     def ask_point(self) -> None:
         """Let the user make a breakpoint, at first one on the caret's line, or on the tensor that is selected."""
-        tensor = self._time.selection.tensor
         picture = self._editor.picture
-        start = Breakpoint(
-            kind="tensor" if tensor else "line",
-            path=picture.path if picture else self._session.script,
-            line=self._editor.caret_line(),
-            change="written",
-            number=tensor or self._selection().tensor,
-        )
-        dialog = PointDialog(self._window, start)
+        path = picture.path if picture else self._session.script
+        line, tensor = Breakpoint(path=path, line=self._editor.caret_line()), self._tensor_point()
+        dialog = PointDialog(self._window, tensor if tensor and self._time.selection.tensor else line, tensor)
         if dialog.exec() == QDialog.DialogCode.Accepted:
             self._session.points.add(dialog.point())
             self._window.workbench.show_panel("breakpoints")
 
+    def _tensor_point(self) -> Breakpoint | None:
+        """Return the breakpoint on the tensor that is selected, or that the step is about."""
+        recording, step = self._session.recording, self._time.view
+        if recording is None or step < 0 or not (tensor := self._selection().tensor):
+            return None
+        return point_at(recording, recording.state(step), tensor, "written")
+
     def change_point(self, place: int) -> None:
         """Let the user change a breakpoint."""
-        dialog = PointDialog(self._window, self._session.points.all[place])
+        point = self._session.points.all[place]
+        dialog = PointDialog(self._window, point, point if point.kind == "tensor" else self._tensor_point())
         if dialog.exec() == QDialog.DialogCode.Accepted:
             self._session.points.replace(place, dialog.point())
 
+    def _remark_points(self) -> None:
+        """Say of each breakpoint on a tensor when this run has not made that tensor, or not yet."""
+        recording, session = self._session.recording, self._session
+        if recording is None or session.status == RUNNING:
+            return
+        words = tr("not made yet") if session.live else tr("never made in this run")
+        tensors = [point for point in session.points.all if point.kind == "tensor"]
+        session.points.remark({point: words for point in tensors if not tensor_of(recording, point)})
+
     def _show_points(self) -> None:
+        self._remark_points()
         self._points.show_points(self._session.points)
         self._editor.breakpoints = self._session.breakpoints
         self._editor.redraw_gutter()
@@ -95,6 +108,7 @@ class Debugging(QObject):
 
     def _follow_status(self) -> None:
         waiting = self._session.status == WAITING
+        self._remark_points()
         for panel in (self._console, self._watches, self._variables):
             panel.allow(waiting)
 

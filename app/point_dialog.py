@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QCheckBox, QComboBox, QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QSpinBox, QWidget
 
@@ -15,23 +18,27 @@ MEBIBYTE = 1 << 20
 
 
 class PointDialog(QDialog):
-    """``point()`` is what was chosen. ``start`` fills the fields: a breakpoint to change, or what one points at."""
+    """``point()`` is what was chosen. ``start`` fills the fields: a breakpoint to change, or what one points at.
 
-    def __init__(self, parent: QWidget, start: Breakpoint) -> None:
+    ``tensor`` is the breakpoint on the tensor that can be chosen; without one, none can.
+    """
+
+    def __init__(self, parent: QWidget, start: Breakpoint, tensor: Breakpoint | None) -> None:
         super().__init__(parent)
         self.setWindowTitle(tr("Breakpoint"))
         self.setFont(ui_font(13))
-        self._start = start
+        self._start, self._tensor = start, tensor
         self.kind, self.change = QComboBox(), QComboBox()
         for box, words in ((self.kind, WHAT), (self.change, CHANGES)):
             for name, said in words.items():
-                box.addItem(tr(said), name)
+                if name != "tensor" or tensor is not None:
+                    box.addItem(tr(said), name)
         self.op, self.condition = QLineEdit(start.op), QLineEdit(start.condition)
         self.op.setPlaceholderText("add, aten::mm, …")
         self.condition.setPlaceholderText("step > 3 and loss > 1")
         self.line, self.mebibytes, self.skip = (
             _number(start.line, 1),
-            _number(start.number // MEBIBYTE),
+            _number(start.number // MEBIBYTE if start.kind == "reserved" else 0),
             _number(start.skip),
         )
         self.mebibytes.setSuffix(" MiB")
@@ -75,18 +82,18 @@ class PointDialog(QDialog):
     def point(self) -> Breakpoint:
         """Return the breakpoint that the fields describe."""
         kind = self.kind.currentData()
-        number = {"tensor": self._start.number, "reserved": self.mebibytes.value() * MEBIBYTE}.get(kind, 0)
-        return Breakpoint(
-            kind=kind,
-            path=self._start.path if kind == "line" else "",
-            line=self.line.value() if kind == "line" else 0,
-            op=self.op.text().strip() if kind == "op" else "",
-            change=self.change.currentData() if kind == "tensor" else "",
-            number=number,
-            condition=self.condition.text().strip(),
-            skip=self.skip.value(),
-            enabled=self.enabled.isChecked(),
-        )
+        rest: dict[str, Any] = {
+            "kind": kind,
+            "condition": self.condition.text().strip(),
+            "skip": self.skip.value(),
+            "enabled": self.enabled.isChecked(),
+        }
+        if kind == "tensor" and self._tensor is not None:
+            return dataclasses.replace(self._tensor, change=self.change.currentData(), **rest)
+        if kind == "line":
+            return Breakpoint(path=self._start.path, line=self.line.value(), **rest)
+        op = self.op.text().strip() if kind == "op" else ""
+        return Breakpoint(op=op, number=self.mebibytes.value() * MEBIBYTE if kind == "reserved" else 0, **rest)
 
 
 def _number(value: int, least: int = 0) -> QSpinBox:

@@ -15,7 +15,6 @@ from stridescope.engine.worker.protocol import Breakpoint
 
 _KEY = "breakpoints/1"
 _SCRIPTS_KEPT = 100
-_PASSING = ("tensor",)  # kinds that mean something in one run only: ids of tensors are another's in the next
 
 
 class Points(QObject):
@@ -29,12 +28,13 @@ class Points(QObject):
         self.remember = False  # whether they are kept for the next time this script is opened
         self.all: tuple[Breakpoint, ...] = ()
         self.hits: dict[Breakpoint, int] = {}
+        self.remarks: dict[Breakpoint, str] = {}  # what else is to be said of one in this run
         self._script = ""
 
     def open(self, script: str) -> None:
         """Take up the breakpoints of a script; those of the same script stay as they are."""
         script = os.path.realpath(script) if script else ""
-        self.hits = {}
+        self.hits, self.remarks = {}, {}
         if script != self._script:
             self._script, self.all = script, tuple(_stored().get(script, ())) if self.remember else ()
         self.changed.emit()
@@ -87,14 +87,25 @@ class Points(QObject):
         self.hits.update(zip(points, hits, strict=True))
         self.counted.emit()
 
+    def remark(self, remarks: dict[Breakpoint, str]) -> None:
+        """Take note of what else is to be said of breakpoints in this run."""
+        if remarks != self.remarks:
+            self.remarks = remarks
+            self.counted.emit()
+
     def _set(self, points: Iterable[Breakpoint]) -> None:
         self.all = tuple(points)
         if self.remember and self._script:
             kept = _stored()
             kept.pop(self._script, None)
-            kept[self._script] = [point for point in self.all if point.kind not in _PASSING]
+            kept[self._script] = [point for point in self.all if not is_passing(point)]
             _store(dict(list(kept.items())[-_SCRIPTS_KEPT:]))
         self.changed.emit()
+
+
+def is_passing(point: Breakpoint) -> bool:
+    """Whether it means something in one run only: a tensor by its id, which is another's in the next."""
+    return point.kind == "tensor" and not point.line
 
 
 def _stored() -> dict[str, list[Breakpoint]]:
@@ -136,7 +147,17 @@ def describe(point: Breakpoint) -> str:
     if point.kind == "op":
         return tr("op {name}", name=point.op)
     if point.kind == "tensor":
-        return tr("tensor #{id}", id=point.number) + " " + tr(CHANGES.get(point.change, point.change))
+        return f"{_tensor_words(point)} {tr(CHANGES.get(point.change, point.change))}"
     if point.kind == "reserved":
         return tr("reserved memory passes {size}", size=size_text(point.number))
     return tr(WHAT.get(point.kind, point.kind))
+
+
+def _tensor_words(point: Breakpoint) -> str:
+    """Return a tensor as people know it, and where it is born: ``w (train.py:12)``."""
+    if not point.line:
+        return point.name if point.name and not point.name.startswith("#") else tr("tensor #{id}", id=point.number)
+    place = f"{os.path.basename(point.path)}:{point.line}"
+    if point.name and not point.name.startswith("#"):
+        return f"{point.name} ({place})"
+    return tr("tensor {n} of {place}", n=point.number, place=place)

@@ -6,16 +6,19 @@ that a breakpoint lets pass are counted from the beginning of the recording.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
-import os
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from stridescope.app.recorded_values import NotRecorded, evaluate
+from stridescope.app.tensor_points import tensor_of
 from stridescope.app.values import elements_of
 from stridescope.engine import events as ev
 from stridescope.engine.layout import is_contiguous
+from stridescope.engine.recording.births import same_file
+from stridescope.engine.recording.lines import first_from, lines_of_text
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.worker.protocol import Breakpoint
 
@@ -59,6 +62,8 @@ def previous_stop(recording: Recording, points: Iterable[Breakpoint], step: int)
 
 def stops(recording: Recording, point: Breakpoint) -> Iterator[int]:
     """Yield the steps at which a breakpoint stops, in order."""
+    if point.kind == "tensor":
+        point = dataclasses.replace(point, number=tensor_of(recording, point), line=0)
     hits = 0
     for step in _candidates(recording, point):
         if _holds(recording, point, step) and _condition_holds(recording, point, step):
@@ -94,8 +99,9 @@ Test = Callable[[Recording, Breakpoint, int, ev.Event], bool]
 
 def _line(recording: Recording, point: Breakpoint, step: int, event: ev.Event) -> bool:
     source = recording.sources.get(getattr(event, "source", 0))
-    here = source is not None and os.path.realpath(source.path) == os.path.realpath(point.path)
-    return here and getattr(event, "line", 0) == point.line
+    if source is None or not same_file(source.path, point.path):
+        return False
+    return getattr(event, "line", 0) == first_from(lines_of_text(source.text), point.line)
 
 
 def _op(recording: Recording, point: Breakpoint, step: int, event: ev.Event) -> bool:

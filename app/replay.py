@@ -14,6 +14,7 @@ import numpy as np
 
 from stridescope.engine import events as ev
 from stridescope.engine.events.grains import CLOSERS, DECISIONS, GRAINS, LINES, OPS
+from stridescope.engine.recording.lines import first_from, lines_of_text
 from stridescope.engine.recording.reader import Recording
 
 MODES = ("over", "into", "out", "any")
@@ -66,6 +67,8 @@ def stop_at_line_before(recording: Recording, step: int, source: int, line: int)
 
 
 def _at_line(recording: Recording, steps: list[int], source: int, line: int) -> int | None:
+    if source in recording.sources:
+        line = first_from(lines_of_text(recording.sources[source].text), line)
     for at in steps:
         event = recording.event(at)
         if (getattr(event, "source", 0), getattr(event, "line", 0)) == (source, line):

@@ -39,7 +39,8 @@ class BreakpointsPanel(Table):
         rows = []
         for place, point in enumerate(points.all, 1):
             hits = str(points.hits.get(point, 0)) + (f" / {point.skip + 1}" if point.skip else "")
-            words = ("● " if point.enabled else "○ ") + describe(point)
+            remark = points.remarks.get(point, "")
+            words = ("● " if point.enabled else "○ ") + describe(point) + (f" · {remark}" if remark else "")
             rows.append(TableRow(place, (words, point.condition, hits), quiet=not point.enabled))
         self.show_rows(rows)
         self.fit_columns((170, 110, 50))

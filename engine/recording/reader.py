@@ -199,6 +199,17 @@ class Recording:
             self._found[events] = self.steps, found
         return found
 
+    def column(self, event: type[Event], name: str) -> Ints:
+        """Return an integer field of all events of a kind, in the order of :meth:`steps_of`."""
+        with self._reading():
+            found = [self._batches.batch(first).ints(event, name) for first in self._firsts_with(event)]
+        return np.concatenate([_NO_STEPS, *found])[: len(self.steps_of(event))]
+
+    def _firsts_with(self, event: type[Event]) -> list[int]:
+        """Return where the batches begin that hold events of a kind."""
+        batches = np.searchsorted(self._firsts, self.steps_of(event), side="right") - 1
+        return [self._firsts[at] for at in np.unique(batches).tolist()]
+
     def lines(self) -> Ints:
         """Return the steps at which a line is about to run."""
         return self.steps_of(LineReached)

@@ -61,7 +61,7 @@ class Worker:
     def __init__(self, channel: Channel, start: Start, run: RecordedRun) -> None:
         self._channel, self._start, self._run = channel, start, run
         self._stepper = Stepper(run.tracer, run.writer.flush, self._reply)
-        self._stepper.state = self._state  # type: ignore[method-assign]
+        self._stepper.past = self._past  # type: ignore[method-assign]
         self._input = streams.InputFeeder(self._want_input)
         self._reason = "finished"
         run.ended = lambda status: channel.send(Ended(status, self._reason))
@@ -80,7 +80,7 @@ class Worker:
     def _ready(self) -> None:
         self._stepper.install()
         if self._start.breakpoints:
-            self._stepper.break_at(self._start.breakpoints, self._state)
+            self._stepper.break_at(self._start.breakpoints, self._past)
         if self._start.until_step:
             self._stepper.run_to_step(self._start.until_step)
         elif self._start.break_on_start:
@@ -106,7 +106,7 @@ class Worker:
                 case protocol.Stop():
                     self._end("stopped", "the script was stopped", STOPPED)
                 case protocol.SetBreakpoints(breakpoints):
-                    self._stepper.break_at(breakpoints, self._state)
+                    self._stepper.break_at(breakpoints, self._past)
                 case protocol.SendInput(text, end):
                     self._input.send(text, end)
                 case _:
@@ -124,13 +124,14 @@ class Worker:
         self._run.cut(told, status)
         os._exit(status)
 
-    def _state(self) -> Any:
-        """Return the machine's state at the end of the recording, None where nothing was recorded."""
-        from stridescope.engine.recording.reader import Recording  # only breakpoints with a past need it
+    @contextlib.contextmanager
+    def _past(self) -> Iterator[Any]:
+        """Open the recording as it is now, for breakpoints with a past; None where nothing was recorded."""
+        from stridescope.engine.recording.reader import Recording
 
         self._run.writer.flush()
         with Recording.open(self._run.writer.path) as recording:
-            return recording.state(recording.steps - 1) if recording.steps else None
+            yield recording if recording.steps else None
 
 
 def _connect(address: str) -> socket.socket:

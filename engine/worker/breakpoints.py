@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from stridescope.engine import events
@@ -18,9 +19,11 @@ from stridescope.engine.worker.protocol import Breakpoint
 
 if TYPE_CHECKING:
     from stridescope.engine.recording.model import State
+    from stridescope.engine.recording.reader import Recording
 
 Test = Callable[[Wire], bool]
-StateNow = Callable[[], "State | None"]
+# What was recorded up to now, open as long as one looks at it; None where nothing was.
+Past = Callable[[], AbstractContextManager["Recording | None"]]
 NOT_FINITE = ("nan", "inf")
 
 
@@ -31,12 +34,12 @@ class BreakpointError(ValueError):
 class Armed:
     """A breakpoint at work: its test, its compiled condition and how often it was hit."""
 
-    def __init__(self, breakpoint: Breakpoint, state: StateNow) -> None:
+    def __init__(self, breakpoint: Breakpoint, past: Past) -> None:
         self.breakpoint, self.hits = breakpoint, 0
-        self.path = os.path.realpath(breakpoint.path) if breakpoint.path else ""
+        self.path = os.path.realpath(breakpoint.path) if breakpoint.kind == "line" else ""
         self.once = False
         self.condition = _compiled(breakpoint.condition) if breakpoint.condition else None
-        self.test: Test = _test(breakpoint, state)
+        self.test: Test = _test(breakpoint, past)
 
     def counts(self) -> bool:
         """Count a hit and say whether it is one to stop at."""
@@ -47,6 +50,8 @@ class Armed:
         wanted = self.breakpoint
         if wanted.kind == "line":
             return f"{os.path.basename(wanted.path)}:{wanted.line}"
+        if wanted.kind == "tensor" and wanted.name:
+            return f"{wanted.name} {wanted.change}"
         return " ".join(filter(None, (wanted.kind, wanted.op or wanted.change, str(wanted.number or ""))))
 
 
@@ -57,7 +62,7 @@ def _compiled(condition: str) -> object:
         raise BreakpointError(f"the condition {condition!r} is no expression: {error}") from None
 
 
-def _test(breakpoint: Breakpoint, state: StateNow) -> Test:
+def _test(breakpoint: Breakpoint, past: Past) -> Test:
     if breakpoint.kind == "line":
         line = next_executable(breakpoint.path, breakpoint.line)
         return lambda wire: wire[0] == events.LineReached.code and wire[3] == line
@@ -68,7 +73,7 @@ def _test(breakpoint: Breakpoint, state: StateNow) -> Test:
     except KeyError:
         known = ", ".join(["line", "op", *PREDICATES])
         raise BreakpointError(f"there is no breakpoint of kind {breakpoint.kind!r}; there are {known}") from None
-    return predicate(breakpoint, state)
+    return predicate(breakpoint, past)
 
 
 def _op_named(wanted: str) -> Test:
@@ -84,21 +89,26 @@ def _op_named(wanted: str) -> Test:
     return test
 
 
-def _on(*kinds: type[Event]) -> Callable[[Breakpoint, StateNow], Test]:
+def _on(*kinds: type[Event]) -> Callable[[Breakpoint, Past], Test]:
     """Return a predicate that is true for every event of some kinds."""
     codes = frozenset(kind.code for kind in kinds)
-    return lambda breakpoint, state: lambda wire: wire[0] in codes
+    return lambda breakpoint, past: lambda wire: wire[0] in codes
 
 
-def _noncontiguous(breakpoint: Breakpoint, state: StateNow) -> Test:
+def _noncontiguous(breakpoint: Breakpoint, past: Past) -> Test:
     return lambda wire: wire[0] == events.TensorMade.code and not is_contiguous(wire[3], wire[4])
+
+
+def _state_now(past: Past) -> State | None:
+    with past() as recording:
+        return recording.state(recording.steps - 1) if recording is not None else None
 
 
 class _Reserved:
     """Reserved memory passes a size."""
 
-    def __init__(self, breakpoint: Breakpoint, state: StateNow) -> None:
-        now = state()
+    def __init__(self, breakpoint: Breakpoint, past: Past) -> None:
+        now = _state_now(past)
         self._limit = breakpoint.number
         self._reserved = sum(segment.size for segment in now.allocator.segments.values()) if now else 0
 
@@ -114,8 +124,8 @@ class _Reserved:
 class _Tensors:
     """What the tensor predicates have in common: which storage and which version counter each tensor has."""
 
-    def __init__(self, breakpoint: Breakpoint, state: StateNow) -> None:
-        now = state()
+    def __init__(self, breakpoint: Breakpoint, past: Past) -> None:
+        now = _state_now(past)
         tensors = now.tensors.values() if now else ()
         self.storages = {tensor.id: tensor.storage for tensor in tensors}
         self.counters = {tensor.id: tensor.counter for tensor in tensors}
@@ -130,11 +140,31 @@ class _Tensors:
 
 
 class _TensorChanges(_Tensors):
-    """A tensor is written, viewed, given a gradient or freed."""
+    """A tensor is written, viewed, given a gradient or freed; it may be one that is not made yet."""
+
+    def __init__(self, breakpoint: Breakpoint, past: Past) -> None:
+        from stridescope.engine.recording.births import Births
+
+        super().__init__(breakpoint, past)
+        self._births: Births | None = None
+        if breakpoint.line:
+            with past() as recording:
+                self._births = Births(breakpoint.path, breakpoint.line, recording)
+
+    def _tensor(self, wire: Wire) -> int:
+        """Return the id of the tensor that is meant, 0 as long as it is not born."""
+        number, births = self.breakpoint.number, self._births
+        if births is None:
+            return number
+        if len(births.tensors) < number:
+            births.follow(wire)
+        return births.tensors[number - 1] if 0 < number <= len(births.tensors) else 0
 
     def __call__(self, wire: Wire) -> bool:
         self.follow(wire)
-        number, code = self.breakpoint.number, wire[0]
+        number, code = self._tensor(wire), wire[0]
+        if not number:
+            return False
         what: int = wire[1]
         match self.breakpoint.change:
             case "written":
@@ -150,8 +180,8 @@ class _TensorChanges(_Tensors):
 class _SavedMutated(_Tensors):
     """An in-place write reaches a tensor that a node saved for backward."""
 
-    def __init__(self, breakpoint: Breakpoint, state: StateNow) -> None:
-        super().__init__(breakpoint, state)
+    def __init__(self, breakpoint: Breakpoint, past: Past) -> None:
+        super().__init__(breakpoint, past)
         nodes = self.state.nodes.values() if self.state else ()
         self._saved = {
             node.id: {self.counters.get(saved.tensor, 0) for saved in node.saved} for node in nodes if not node.freed
@@ -169,8 +199,8 @@ class _SavedMutated(_Tensors):
 class _GradientNotFinite(_Tensors):
     """A gradient that the backward engine sends or sets holds NaN or inf."""
 
-    def __init__(self, breakpoint: Breakpoint, state: StateNow) -> None:
-        super().__init__(breakpoint, state)
+    def __init__(self, breakpoint: Breakpoint, past: Past) -> None:
+        super().__init__(breakpoint, past)
         self._bad: set[int] = set()
 
     def __call__(self, wire: Wire) -> bool:
@@ -199,7 +229,7 @@ class _GradientNotFinite(_Tensors):
         return not bool(np.isfinite(np.frombuffer(values, dtype)).all())
 
 
-PREDICATES: dict[str, Callable[[Breakpoint, StateNow], Test]] = {
+PREDICATES: dict[str, Callable[[Breakpoint, Past], Test]] = {
     "tensor": _TensorChanges,
     "copy": _on(events.CopyMade),
     "noncontiguous": _noncontiguous,

@@ -16,6 +16,7 @@ import warnings
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from typing import Any
 
+from stridescope.engine.recording.lines import first_from, lines_with_code
 from stridescope.engine.worker.notebook import notebook_text
 
 
@@ -78,22 +79,16 @@ def load(program: Program) -> Loaded:
 def next_executable(path: str, line: int) -> int:
     """Return the first line from ``line`` on that something can stop at: blank lines and comments hold no code."""
     try:
-        lines = _executable_lines(path, os.stat(path).st_mtime_ns)
+        return first_from(_executable_lines(path, os.stat(path).st_mtime_ns), line)
     except (LaunchError, OSError, SyntaxError, ValueError):
         return line
-    return next((number for number in lines if number >= line), line)
 
 
 @functools.lru_cache(maxsize=64)
 def _executable_lines(path: str, changed: int) -> list[int]:
     """Return the lines of a file that have code, in order; ``changed`` is when the file was written."""
     with warnings.catch_warnings(action="ignore"):  # they were shown when the script itself was compiled
-        waiting, lines = [_load_file(path).compile()], set[int]()
-    while waiting:
-        code = waiting.pop()
-        lines.update(number for _, _, number in code.co_lines() if number)
-        waiting += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-    return sorted(lines)
+        return lines_with_code(_load_file(path).compile())
 
 
 def _load_file(path: str) -> Loaded:

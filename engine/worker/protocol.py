@@ -31,9 +31,11 @@ class Breakpoint:
     """Where or when to stop.
 
     ``kind`` is ``"line"`` (``path`` and ``line``), ``"op"`` (``op``, a name such as ``add`` or ``aten::add``),
-    ``"tensor"`` (``number`` is the tensor's id, ``change`` one of written, viewed, grad, freed) or the name of a
-    predicate of :mod:`stridescope.engine.worker.breakpoints`, with ``number`` as its limit. A ``condition`` is a
-    Python expression over the script's variables; ``skip`` is the number of hits to let pass.
+    ``"tensor"`` (``change`` is one of written, viewed, grad, freed) or the name of a predicate of
+    :mod:`stridescope.engine.worker.breakpoints`, with ``number`` as its limit. A tensor is known by where it was born,
+    which holds in the next run too: the ``number``-th that was made on ``line`` of ``path``, and people call it
+    ``name``; without a line, ``number`` is its id in this run. A ``condition`` is a Python expression over the
+    script's variables; ``skip`` is the number of hits to let pass.
     """
 
     kind: str = "line"
@@ -42,6 +44,7 @@ class Breakpoint:
     op: str = ""
     change: str = ""
     number: int = 0
+    name: str = ""
     condition: str = ""
     skip: int = 0
     enabled: bool = True

@@ -7,6 +7,7 @@ between only for a step, a breakpoint or a pause.
 from __future__ import annotations
 
 import _thread
+import contextlib
 import dataclasses
 import os
 import queue
@@ -21,7 +22,7 @@ from typing import Any
 from stridescope.engine import events
 from stridescope.engine.events import Wire, grains, journal
 from stridescope.engine.worker import protocol
-from stridescope.engine.worker.breakpoints import Armed, BreakpointError, StateNow
+from stridescope.engine.worker.breakpoints import Armed, BreakpointError, Past
 from stridescope.engine.worker.console import Console
 from stridescope.engine.worker.protocol import Breakpoint, Busy, Failed, Reply, Running, Stopped
 from stridescope.engine.worker.tracebacks import entries
@@ -91,14 +92,17 @@ class Stepper:
         else:
             self._reply(Failed(f"{type(command).__name__} needs a script that waits; this one is running"))
 
-    def break_at(self, breakpoints: Sequence[Breakpoint], state: StateNow) -> None:
+    def break_at(self, breakpoints: Sequence[Breakpoint], past: Past) -> None:
         """These are the breakpoints from now on; those that were there keep their counts."""
         counted = {point.breakpoint: point for point in self._points}
-        try:
-            wanted = [breakpoint for breakpoint in breakpoints if breakpoint.enabled]
-            self._points = [counted.get(breakpoint) or Armed(breakpoint, state) for breakpoint in wanted]
-        except BreakpointError as error:
-            self._reply(Failed(str(error)))
+        points: list[Armed] = []
+        for breakpoint in breakpoints:
+            if breakpoint.enabled:
+                try:
+                    points.append(counted.get(breakpoint) or Armed(breakpoint, past))
+                except BreakpointError as error:
+                    self._reply(Failed(str(error)))
+        self._points = points
         self._choose()
 
     def break_at_start(self) -> None:
@@ -187,27 +191,27 @@ class Stepper:
         with self._turn:
             self._raw(wire)
             self._count += 1
+            met = [point for point in self._points if point.test(wire)]  # each of them follows every event
             if wire[0] in DECISIONS and not self._stopped.is_set():
-                self._judge(wire, wire[0], thread)
+                self._judge(wire, met, thread)
 
-    def _judge(self, wire: Wire, code: int, thread: int) -> None:
+    def _judge(self, wire: Wire, met: Sequence[Armed], thread: int) -> None:
+        code = wire[0]
         if code in CLOSERS:
             self._level -= 1
-        if (why := self._reason(wire, code, thread)) is not None:
+        if (why := self._reason(wire, met, thread)) is not None:
             self._last = code
             self._wait(*why)
         if code in OPENERS:
             self._level += 1
 
-    def _reason(self, wire: Wire, code: int, thread: int) -> tuple[str, str] | None:
+    def _reason(self, wire: Wire, met: Sequence[Armed], thread: int) -> tuple[str, str] | None:
         if self._pausing:
             return "pause", ""
-        if self._goal is not None and self._is_reached(self._goal, code, thread):
+        if self._goal is not None and self._is_reached(self._goal, wire[0], thread):
             return self._goal.reason, ""
-        for point in self._points:
-            if point.test(wire) and (detail := self._hit(point, wire)) is not None:
-                return "breakpoint", detail
-        return None
+        details = (self._hit(point, wire) for point in met)
+        return next((("breakpoint", detail) for detail in details if detail is not None), None)
 
     def _is_reached(self, goal: Goal, code: int, thread: int) -> bool:
         there = code in goal.codes and goal.thread in (0, thread) and self._count >= goal.step
@@ -220,8 +224,8 @@ class Stepper:
         detail = str(point)
         if point.condition is not None:
             frame = self._tracer.positions.user_frame(sys._getframe(1))
-            met, problem = self.console.is_met(frame, point.condition)
-            if not met:
+            is_met, problem = self.console.is_met(frame, point.condition)
+            if not is_met:
                 return None
             detail = problem or detail
         if not point.counts():
@@ -282,7 +286,7 @@ class Stepper:
     def _arm_once(self, breakpoint: Breakpoint) -> bool:
         """Arm a breakpoint that is good for once; return False, having said why, when it cannot be."""
         try:
-            point = Armed(breakpoint, self.state)
+            point = Armed(breakpoint, self.past)
         except BreakpointError as error:
             self._resuming = False
             self._reply(Failed(str(error)))
@@ -291,9 +295,9 @@ class Stepper:
         self._points = [*self._points, point]
         return True
 
-    def state(self) -> Any:
-        """Return the state at the end of the recording; set by whoever knows where the recording is."""
-        return None
+    def past(self) -> contextlib.AbstractContextManager[Any]:
+        """Open what was recorded up to now; set by whoever knows where the recording is."""
+        return contextlib.nullcontext()
 
     def _step(self, grain: protocol.Grain, mode: protocol.Mode, frames: int) -> Goal:
         """Turn a step into where it ends, seen from where the script stands."""

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+sys.path.insert(0, str(Path(__file__).parent))  # for debugger.py
 
 import numpy as np
 import pytest
+from debugger import SCRIPT, reach
+from PySide6.QtCore import QSettings
+from pytestqt.qtbot import QtBot
 
+from stridescope.app import main
+from stridescope.app.main_window import MainWindow
 from stridescope.engine import events as ev
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.writer import Writer
@@ -261,3 +268,29 @@ def allocator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recording]:
     """The recording of a script on the simulated GPU."""
     with Recording.open(write_recording(tmp_path_factory.mktemp("allocator"), "allocator")) as opened:
         yield opened
+
+
+@pytest.fixture
+def window(qtbot: QtBot, tmp_path: Path) -> Iterator[MainWindow]:
+    """A window with settings of its own."""
+    QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, str(tmp_path / "settings"))
+    main.make_application("dark", "en")
+    made = main.make_window(remember=True)
+    qtbot.addWidget(made)
+    made.show()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def run(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Callable[..., MainWindow]:
+    """Open a script and wait until it stands at its first line."""
+
+    def opened(text: str = SCRIPT) -> MainWindow:
+        script = tmp_path / "script.py"
+        script.write_text(text, encoding="utf-8")
+        assert window.open(str(script))
+        reach(qtbot, window)
+        return window
+
+    return opened

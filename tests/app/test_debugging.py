@@ -3,109 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import QPoint, QSettings, Qt
+from debugger import ALT, CTRL, PATIENCE, SHIFT, Key, caret, kind_at, line_of, panel, press, reach, run_to
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from stridescope.app import main
 from stridescope.app.main_window import MainWindow
-from stridescope.app.point_dialog import PointDialog
 from stridescope.engine import events as ev
-from stridescope.engine.worker.protocol import Breakpoint
-
-Key, Modifier = Qt.Key, Qt.KeyboardModifier
-NONE, SHIFT, CTRL, ALT = Modifier.NoModifier, Modifier.ShiftModifier, Modifier.ControlModifier, Modifier.AltModifier
-PATIENCE = 30_000  # milliseconds
-
-SCRIPT = """import torch
-
-
-def twice(t):
-    return t * 2
-
-
-w = torch.arange(6.).reshape(2, 3).requires_grad_()
-net = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
-many = [torch.zeros(2) for _ in range(300)]
-table = {"one": 1, "tensor": w}
-for step in range(4):
-    y = twice(w).t().contiguous()
-    y.sum().backward()
-    with torch.no_grad():
-        w -= 0.1 * w.grad
-    w.grad = None
-print("end")
-"""
-
-
-@pytest.fixture
-def window(qtbot: QtBot, tmp_path: Path) -> Iterator[MainWindow]:
-    QSettings.setPath(QSettings.Format.IniFormat, QSettings.Scope.UserScope, str(tmp_path / "settings"))
-    main.make_application("dark", "en")
-    made = main.make_window(remember=True)
-    qtbot.addWidget(made)
-    made.show()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def run(qtbot: QtBot, window: MainWindow, tmp_path: Path) -> Callable[..., MainWindow]:
-    """Open a script and wait until it stands at its first line."""
-
-    def opened(text: str = SCRIPT) -> MainWindow:
-        script = tmp_path / "script.py"
-        script.write_text(text, encoding="utf-8")
-        assert window.open(str(script))
-        reach(qtbot, window)
-        return window
-
-    return opened
-
-
-def reach(qtbot: QtBot, window: MainWindow, status: str = "waiting") -> None:
-    qtbot.waitUntil(lambda: window.session.status == status and window.settled, timeout=PATIENCE)
-
-
-def press(qtbot: QtBot, window: MainWindow, key: Qt.Key, modifier: Qt.KeyboardModifier = NONE) -> int:
-    """Press a key, let the script come to its next stop, and return the step that we look at then."""
-    qtbot.keyClick(window, key, modifier)
-    qtbot.waitUntil(lambda: window.session.status in ("waiting", "ended"), timeout=PATIENCE)
-    qtbot.waitUntil(lambda: window.settled, timeout=PATIENCE)
-    window.refresh()
-    return window.time.view
-
-
-def kind_at(window: MainWindow, step: int) -> type[ev.Event]:
-    assert window.session.recording is not None
-    return type(window.session.recording.event(step))
-
-
-def line_of(window: MainWindow) -> int:
-    return int(window.workbench.panels["editor"].picture.line)
-
-
-def caret(window: MainWindow, line: int) -> None:
-    editor = window.workbench.panels["editor"]
-    cursor = editor.textCursor()
-    cursor.setPosition(editor.document().findBlockByNumber(line - 1).position())
-    editor.setTextCursor(cursor)
-
-
-def run_to(qtbot: QtBot, window: MainWindow, line: int) -> int:
-    caret(window, line)
-    return press(qtbot, window, Key.Key_F10, CTRL)
-
-
-def panel(window: MainWindow, name: str) -> QWidget:
-    window.workbench.show_panel(name)
-    shown: QWidget = window.workbench.panels[name]
-    return shown
-
 
 LANDMARKS = {
     Key.Key_B: {ev.BackwardBegan},
@@ -194,77 +101,6 @@ def test_life_of_a_tensor(qtbot: QtBot, run: Callable[..., MainWindow]) -> None:
     read = press(qtbot, window, Key.Key_R, ALT)
     assert w.id in recording.event(read).inputs  # type: ignore[attr-defined]
     assert press(qtbot, window, Key.Key_O, ALT) == w.born
-
-
-def point(window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, **fields: object) -> None:
-    """Make a breakpoint by its key and its dialog."""
-
-    def fill(dialog: PointDialog) -> int:
-        dialog.kind.setCurrentIndex(dialog.kind.findData(fields["kind"]))
-        dialog.op.setText(str(fields.get("op", "")))
-        dialog.condition.setText(str(fields.get("condition", "")))
-        dialog.skip.setValue(int(str(fields.get("skip", 0))))
-        if "line" in fields:
-            dialog.line.setValue(int(str(fields["line"])))
-        return 1
-
-    monkeypatch.setattr(PointDialog, "exec", fill)
-    qtbot.keyClick(window, Key.Key_F9, CTRL)
-
-
-def test_breakpoints_of_kinds_with_conditions_and_hits(
-    qtbot: QtBot, run: Callable[..., MainWindow], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    window = run()
-    point(window, qtbot, monkeypatch, kind="line", line=13, condition="step >= 2")
-    point(window, qtbot, monkeypatch, kind="op", op="mul", skip=1)
-    shown = panel(window, "breakpoints")
-    ops = press(qtbot, window, Key.Key_F5)
-    assert window.session.recording is not None and "mul" in window.session.recording.event(ops).op  # type: ignore[attr-defined]
-    assert [row.cells[2] for row in shown.rows.rows][1] == "2 / 2"  # type: ignore[attr-defined]
-    shown.selectRow(1)  # type: ignore[attr-defined]
-    qtbot.keyClick(shown, Key.Key_Space)
-    assert [p.enabled for p in window.session.points.all] == [True, False]
-    press(qtbot, window, Key.Key_F5)
-    name = window.session.recording.state(window.time.view).frames[0].names["step"].text
-    assert (line_of(window), name) == (13, "2")
-    shown.selectRow(0)  # type: ignore[attr-defined]
-    qtbot.keyClick(shown, Key.Key_Delete)
-    assert [p.kind for p in window.session.points.all] == ["op"]
-
-
-def test_breakpoints_are_kept_for_the_script(qtbot: QtBot, run: Callable[..., MainWindow], tmp_path: Path) -> None:
-    window = run()
-    window.session.points.add(Breakpoint(kind="copy"))
-    caret(window, 14)
-    qtbot.keyClick(window, Key.Key_F9)
-    window.close()
-    again = main.make_window(remember=True)
-    qtbot.addWidget(again)
-    assert again.open(str(tmp_path / "script.py"))
-    reach(qtbot, again)
-    assert [p.kind for p in again.session.points.all] == ["copy", "line"]
-    assert again.workbench.panels["editor"].breakpoints == {str(tmp_path / "script.py"): {14}}
-    again.close()
-
-
-@pytest.mark.parametrize(
-    ("kind", "wanted"),
-    [
-        ("copy", ev.CopyMade), ("noncontiguous", ev.TensorMade), ("allocation", ev.StorageMade),
-        ("free", ev.StorageFreed), ("backward", ev.BackwardBegan), ("node", ev.NodeBegan),
-    ],
-)  # fmt: skip
-def test_a_breakpoint_stops_in_the_past_where_it_stopped_live(
-    qtbot: QtBot, run: Callable[..., MainWindow], kind: str, wanted: type[ev.Event]
-) -> None:
-    window = run()
-    window.session.points.add(Breakpoint(kind=kind))
-    stops = [press(qtbot, window, Key.Key_F5) for _ in range(3)]
-    assert {kind_at(window, step) for step in stops} == {wanted}
-    press(qtbot, window, Key.Key_Home)
-    assert [press(qtbot, window, Key.Key_F5) for _ in range(3)] == stops
-    assert [press(qtbot, window, Key.Key_F5, ALT) for _ in range(2)] == [stops[1], stops[0]]
 
 
 def click_row(qtbot: QtBot, table: QWidget, name: str) -> None:

@@ -162,6 +162,39 @@ def test_predicates_of_the_machine(kind: str, script: Callable[..., pathlib.Path
     assert started.state(stopped.step).line == line
 
 
+BORN = """import torch
+w = torch.zeros(3)
+for step in range(3):
+    h = w + step
+    h.mul_(2)
+print(h)
+"""
+
+
+@pytest.mark.parametrize("when", ["at the start", "at its birth", "after it"])
+def test_a_breakpoint_on_a_tensor_by_where_it_is_born(
+    when: str, script: Callable[..., pathlib.Path], work: Callable[..., Any]
+) -> None:
+    path = script(BORN)
+    second = Breakpoint("tensor", path=str(path), line=4, number=2, change="written", name="h")
+    if when == "at the start":
+        started = work(path, break_on_start=False, breakpoints=(second,))
+    else:
+        started = work(path)
+        started.wait(Stopped)
+        started.send(RunUntil(Breakpoint(kind="op", op="mul_" if when == "after it" else "add", skip=1)))
+        started.wait(Stopped)
+        started.send(SetBreakpoints((Breakpoint("line", condition="1 +"), second)))
+        assert "is no expression" in started.wait(Failed).message  # and the other one is armed all the same
+        started.send(Run())
+    stopped = started.wait(Stopped)
+    assert (stopped.reason, stopped.detail) == ("breakpoint", "h written")
+    state = started.state(stopped.step)
+    assert state.line == 5 and {name.name: name.text for name in state.frames[0].names.values()}["step"] == "1"
+    started.send(Run())
+    assert started.wait(Ended).status == 0
+
+
 def test_the_consoles_ops_are_its_own(at_sum: Any) -> None:
     at_sum.send(Evaluate(1, "(x * 3).tolist()"))
     answer = at_sum.wait(Evaluated)
