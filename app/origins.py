@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from stridescope.engine.events import NameBound, OpBegan
+from stridescope.engine.recording.lines import source_lines
 from stridescope.engine.recording.model import Span, TensorState
 from stridescope.engine.recording.reader import Recording
 
@@ -83,7 +84,7 @@ def _called(text: str) -> str:
 def source_text(recording: Recording, span: Span) -> str:
     """Return the text of a one-line span; longer ones and unknown files give ""."""
     source = recording.sources.get(span.source)
-    lines = source.text.splitlines() if source else []
+    lines = source_lines(source.text) if source else []
     if span.line != span.end_line or not 0 < span.line <= len(lines):
         return ""
     return lines[span.line - 1].encode()[span.column : span.end_column].decode(errors="replace")

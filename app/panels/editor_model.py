@@ -13,6 +13,7 @@ from stridescope.app.origins import line_before, name_bound_at, recent_bindings
 from stridescope.app.selection import home_of
 from stridescope.app.text import tr
 from stridescope.app.values import shape_text, short_dtype
+from stridescope.engine.recording.lines import source_lines
 from stridescope.engine.recording.model import Frame, Name, Span, State, TensorState
 
 _PLAIN = re.compile(r"-?[\d.e+-]+|True|False|None|'[^']{0,24}'")  # values worth a word behind their line
@@ -56,7 +57,7 @@ def picture(moment: Moment) -> EditorPicture | None:
     source = moment.recording.sources.get(state.source or min(moment.recording.sources, default=0))
     if source is None:
         return None
-    lines = source.text.splitlines()
+    lines = source_lines(source.text)
     return EditorPicture(
         source=source.id,
         path=source.path,

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import functools
+import re
 import types
 import warnings
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def source_lines(text: str) -> list[str]:
+    """Return a source text's lines as Python counts them: a form feed, or U+2028 in a string, ends none."""
+    lines = _LINE_END.split(text)
+    return lines if lines[-1] else lines[:-1]
 
 
 def lines_with_code(code: types.CodeType) -> list[int]:

@@ -6,6 +6,8 @@ import ast
 import json
 from typing import Any
 
+from stridescope.engine.recording.lines import source_lines
+
 
 def notebook_text(source: bytes) -> str:
     """Return the script that a notebook stands for; raises ValueError when the bytes are no notebook.
@@ -30,9 +32,20 @@ def _joined(cell: dict[str, Any]) -> str:
 
 def _as_script(cell: str) -> str:
     if cell.lstrip().startswith("%%"):
-        return "\n".join(f"# {line}" for line in cell.splitlines()) + "\n"
-    lines = [_commented(line) for line in cell.splitlines()]
+        return "\n".join(f"# {line}" for line in source_lines(cell)) + "\n"
+    lines = source_lines(cell)
+    if not _is_python(cell):
+        lines = [_commented(line) for line in lines]
     return "\n".join(_last_shown(lines)) + "\n"
+
+
+def _is_python(cell: str) -> bool:
+    """Say whether a cell needs no change: a line that begins with % can go on with an expression or a string."""
+    try:
+        ast.parse(cell)
+    except (SyntaxError, ValueError):
+        return False
+    return True
 
 
 def _commented(line: str) -> str:

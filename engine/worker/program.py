@@ -16,7 +16,7 @@ import warnings
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from typing import Any
 
-from stridescope.engine.recording.lines import first_from, lines_with_code
+from stridescope.engine.recording.lines import first_from, lines_with_code, source_lines
 from stridescope.engine.worker.notebook import notebook_text
 
 
@@ -119,7 +119,7 @@ def _load_notebook(filename: str, folder: str, source: bytes) -> Loaded:
     except ValueError as error:
         raise LaunchError(f"{filename} is not a notebook: {error}") from None
     # Without a time of change the cache keeps the entry, so that tracebacks and warnings show the cells' lines.
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    linecache.cache[filename] = (len(text), None, [line + "\n" for line in source_lines(text)], filename)
     return Loaded(filename, folder, text, text=text)
 
 
