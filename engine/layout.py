@@ -43,6 +43,10 @@ class memory_format(Word):
 
 
 strided = layout("strided")
+# The layouts that no tensor here has.
+OTHER_LAYOUTS = tuple(
+    layout(name) for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn", "jagged")
+)
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")

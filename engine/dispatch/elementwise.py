@@ -28,6 +28,7 @@ class Choosy(Pointwise):
         label: the kernel's name in the error.
         takes: letters out of ``bifc``.
         refuse: special errors by letter, for ops that check before the kernel does.
+        halves: whether it takes float16 and bfloat16.
     """
 
     def __init__(
@@ -36,9 +37,11 @@ class Choosy(Pointwise):
         label: str,
         takes: str,
         refuse: Mapping[str, Refusal] | None,
+        halves: bool = True,
         **options: Any,
     ) -> None:
         super().__init__(function, **options)
+        self.halves = halves
         self.label, self.takes, self.refuse = label, takes, dict(refuse or {})
         self.quick = frozenset(kind for kind in self.quick if LETTERS[kind.category] in takes)
 
@@ -48,7 +51,7 @@ class Choosy(Pointwise):
         if letter in self.refuse:
             error, text = self.refuse[letter]
             raise error(text)
-        if letter not in self.takes:
+        if letter not in self.takes or not (self.halves or kind.itemsize > 2):
             broadcast_shapes(*(np.shape(a) for a in arrays))  # that these do not match is said first
             raise not_implemented(self.label, kind)
         return super().compute(arrays, kind, rest, sources)
@@ -66,6 +69,7 @@ def elementwise(
     count: int | None = None,
     quick: Callable[..., Any] | None = None,
     strides: Strides | None = None,
+    halves: bool = True,
 ) -> Choosy:
     """The backend part of an elementwise op with its dtypes; see :class:`Choosy` and :class:`Pointwise`."""
     return Choosy(
@@ -79,4 +83,5 @@ def elementwise(
         count=count,
         quick=quick,
         strides=strides,
+        halves=halves,
     )

@@ -24,6 +24,7 @@ from stridescope.engine.dtype import bool_ as torch_bool
 from stridescope.engine.dtype import dtype
 from stridescope.engine.dtype import float64 as torch_float64
 from stridescope.engine.dtype import int64 as torch_int64
+from stridescope.engine.layout import OTHER_LAYOUTS
 from stridescope.engine.tensor import Tensor
 
 # Functions that take a Python number where the schema says Tensor (allow_numbers_as_tensors of PyTorch's
@@ -104,6 +105,8 @@ def convert(argument: Argument, value: Any, numbers_fit: bool) -> Any:
         return _LISTS[kind](argument, value)
     converter = _SINGLE.get(kind)
     if converter is None:
+        if kind == "Layout" and value in OTHER_LAYOUTS:
+            raise NotImplementedError(f"a tensor of layout {value} is not in Stridescope yet")
         return value
     fits, made = converter
     if fits(value):

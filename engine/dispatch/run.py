@@ -421,6 +421,6 @@ def store(target: Tensor, result: Tensor, checked: bool = False) -> None:
     """Copy ``result``'s values over ``target``'s, which must fit unless that has been ``checked``."""
     if not checked:
         check_fit(target, result._array.shape, result.dtype)
-    array = stored(target, result._array)
+    array = stored(target, resolved(result))
     if array.size:
         np.copyto(writable(target), array, casting="unsafe")

@@ -12,6 +12,7 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, int64
 from stridescope.engine.kernels import pooling as kernels
+from stridescope.engine.layout import suggests_channels_last
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.pooling import PLACES, batched, unbatched, wrapped
 from stridescope.engine.ops.pooling_checks import check_1d
@@ -44,7 +45,7 @@ def _average_core(dims: int) -> Any:
 
     def run(self: Tensor, output_size: Ints) -> Tensor:
         _check_shape(self, dims, name, "")
-        if self.dtype.category != FLOAT and self._array.size:
+        if self.dtype.category != FLOAT and (self._array.size or dims == 3):
             raise not_implemented(f"{name}_cpu" if dims == 3 else name, self.dtype)
         array = resolved(self)
         return fresh(
@@ -191,7 +192,8 @@ def _unpool(self: Tensor, indices: Tensor, output_size: Ints, dims: int) -> Tens
             f"tensor with shape: {list(indices.shape)}"
         )
     if self.dtype.category != FLOAT:
-        raise not_implemented(f"max_unpool{dims}d", self.dtype)
+        last = dims == 2 and self.dim() == 4 and suggests_channels_last(self._array.shape, self.strides)
+        raise not_implemented(f"max_unpool{dims}d" + ("_channels_last" if last else ""), self.dtype)
     array, places = batched(resolved(self), dims), batched(resolved(indices), dims)
     total = int(np.prod(output_size))
     bad = (places < 0) | (places >= total)

@@ -39,12 +39,13 @@ def _geometry(dims: int, stride: Ints, padding: Ints, dilation: Ints, groups: in
     return Geometry(step, pad, expanded("dilation", dilation, dims), groups)
 
 
-def _need_kernel(kind: dtype, how: Geometry, transposed: bool) -> None:
+def _need_kernel(kind: dtype, how: Geometry, window: Ints, transposed: bool) -> None:
     """Refuse the dtypes for which PyTorch has no kernel, by the name of the kernel that it would take."""
+    points = all(n == 1 for n in (*window, *how.stride)) and not any(how.padding)
     dims = max(len(how.stride), 2)
     dilated = any(d != 1 for d in how.dilation)
     if kind.category == BOOL or (kind.category == INTEGER and kind is not int64 and (transposed or dilated)):
-        plain = "compute_columns3d" if dims == 3 else "slow_conv2d_cpu"
+        plain = f"slow_conv{dims}d_cpu" if dims < 3 or points else "compute_columns3d"
         label = f"slow_conv_transpose{dims}d_out_cpu" if transposed else "slow_conv_dilated<>" if dilated else plain
         raise not_implemented(label, kind)
 
@@ -67,7 +68,7 @@ def _run(
     how = _geometry(dims, stride, padding, dilation, groups)
     check_shapes(input, weight, bias, how, transposed, output_padding)
     check_kinds(input, weight, bias)
-    _need_kernel(input.dtype, how, transposed)
+    _need_kernel(input.dtype, how, weight._array.shape[2:], transposed)
     array, matrix = resolved(input), resolved(weight)
     if transposed:
         sizes = transposed_sizes(array.shape[2:], matrix.shape[2:], how, output_padding)

@@ -8,7 +8,9 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.promote import common
 from stridescope.engine.dispatch.run import pointwise
+from stridescope.engine.dtype import bfloat16
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.arithmetic import conj, real_if
 from stridescope.engine.tensor import Tensor
@@ -70,7 +72,12 @@ def _with_mode(self: Tensor, other: Any, rounding_mode: str | None) -> Tensor:
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '" + str(rounding_mode) + "'"
         )
+    if rounding_mode == "trunc" and common((self, other)) is bfloat16:
+        return _cut_off(_true_run(self, other))  # PyTorch rounds the quotient to bfloat16 first
     return run(self, other)
+
+
+_cut_off = elementwise(np.trunc, "trunc", "f")
 
 
 def _self_grad(grad: Tensor, other: Any, kind: Any) -> Tensor:

@@ -79,10 +79,11 @@ def _r2c_run(self: Tensor, dim: Sequence[int], normalization: int, onesided: boo
 def _c2r_run(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Tensor:
     from scipy import fft
 
-    array, kind = resolved(self), self.dtype.to_real()
+    kind = self.dtype.to_real()
     *others, last = dim
     if others:
-        array = fft.ifftn(array, axes=tuple(others), norm="forward")
+        self = _c2c_run(self, others, NONE, False)
+    array = resolved(self)
     result = fft.irfft(array, n=last_dim_size, axis=last, norm="forward")
     scaled = result * _scale(normalization, _count(result.shape, dim))
     return _placed(scaled, kind, self, [last])
@@ -267,7 +268,7 @@ for _name, _rule, _doc in (
 def _shape_and_dims(self: Tensor, s: Sequence[int] | None, dim: Sequence[int] | None) -> tuple[list[int], list[int]]:
     ndim = self._array.ndim
     if dim is not None:
-        dims = [wrap_dim(d, ndim) for d in dim]
+        dims = [wrap_dim(d, ndim, scalar=False) for d in dim]
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique")
         if s is not None and len(s) != len(dims):
@@ -330,12 +331,15 @@ def _hfftn(self: Tensor, s: Any = None, dim: Any = None, norm: str | None = None
 
 
 def _ihfftn(self: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    _real_only("ihfftn", self)
+    if self.dtype.is_complex:
+        raise RuntimeError(f"Only supports floating-point dtypes, but found: {scalar_name(self.dtype)}")
     sizes, dims = _shape_and_dims(self, s, dim)
     _need_dims("ihfftn", dims)
     how = _norm(norm, False)
-    result = r2c.call(_resized(_as_float("ihfftn", self), sizes, dims), (dims[-1],), how, True).conj()
-    return c2c.call(result, tuple(dims[:-1]), how, False) if len(dims) > 1 else result  # type: ignore[no-any-return]
+    half: Tensor = r2c.call(_resized(_as_float("ihfftn", self), sizes, dims), (dims[-1],), how, True)
+    if len(dims) == 1:
+        return half.conj()  # type: ignore[no-any-return]
+    return c2c.call(half.conj_physical(), tuple(dims[:-1]), how, False)  # type: ignore[no-any-return]
 
 
 for _name, _rule in (

@@ -85,7 +85,7 @@ def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     result = _copy_of(self)
     added = _rows(resolved(source), dim)
     if alpha != 1:
-        added = added * self.dtype.np.type(alpha)
+        added = added * number_of(alpha, self.dtype)
     ufunc = np.logical_or if result.dtype == np.bool_ else np.add
     ufunc.at(_rows(result, dim), where, added)
     return wrapped(result, self.dtype, self)

@@ -45,9 +45,9 @@ def check_square(name: str, tensor: Tensor, argument: str = "A") -> None:
         )
 
 
-def need_lapack(kernel: str, tensor: Tensor) -> None:
-    """Refuse dtypes that LAPACK has no routines for, as the kernel of this name does."""
-    if tensor.dtype.to_real() not in (float32, float64) and tensor._array.size:
+def need_lapack(kernel: str, tensor: Tensor, empty: bool = False) -> None:
+    """Refuse dtypes that LAPACK has no routines for, as the kernel of this name does, for ``empty`` matrices too."""
+    if tensor.dtype.to_real() not in (float32, float64) and (empty or tensor._array.size):
         raise not_implemented(kernel, tensor.dtype)
 
 

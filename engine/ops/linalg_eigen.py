@@ -37,6 +37,7 @@ def _svd(A: Tensor, full_matrices: bool, compute_uv: bool, driver: str | None) -
             "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
         )
     array = resolved(A)
+    array = array.astype(np.float32) if array.dtype.itemsize == 2 else array  # an empty one: others were refused
     if not compute_uv:
         s = np.linalg.svd(array, compute_uv=False)
         empty = np.empty((0,), array.dtype)

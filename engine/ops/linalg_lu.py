@@ -280,12 +280,14 @@ def _check_system(LU: Tensor, B: Tensor, left: bool) -> None:
 
 
 def _lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) -> Tensor:
-    check_float("torch.linalg.lu_solve", LU, "linalg.lu_solve_cpu")
+    check_float("torch.linalg.lu_solve", LU)
     if pivots.dtype is not int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
     check_square("linalg.lu_solve", LU, "LU")
     check_matrix("linalg.lu_solve", B, "B")
     _check_system(LU, B, left)
+    if B._array.size:
+        need_lapack("linalg.lu_solve_cpu", LU)
     lower, upper = unpacked(resolved(LU))
     matrix = _matrix_of(permutation(pivots._array, LU.shape[-2]), LU.dtype.np)
     a = matrix @ lower @ upper

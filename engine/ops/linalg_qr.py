@@ -384,7 +384,8 @@ def _ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor
     check_float("torch.linalg.ldl_solve", LD)
     _check_ldl(LD, pivots, B)
     need_lapack("ldl_solve_kernel_cpu", LD)
-    a, b = resolved(LD), resolved(B)
+    wide = np.complex128 if LD.dtype.is_complex else np.float64
+    a, b = resolved(LD).astype(wide), resolved(B).astype(wide)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     places = np.ndindex(*a.shape[:-2])
     whole = stacked(

@@ -40,9 +40,11 @@ def shared_out(grad: Tensor, reduction: int, count: int) -> Tensor:
     return grad / count if reduction == MEAN else grad
 
 
-def _paired(function: Callable[..., Any], label: str, rest: int, takes: str = "f") -> Callable[..., Tensor]:
+def _paired(
+    function: Callable[..., Any], label: str, rest: int, takes: str = "f", through: bool = True
+) -> Callable[..., Tensor]:
     """A kernel of prediction and target that ends with a reduction; ``rest`` numbers go to the function."""
-    compute = elementwise(function, label, takes, count=2)
+    compute = elementwise(function, label, takes, count=2, through=through)
 
     def run(self: Tensor, target: Tensor, reduction: int, *numbers: Any) -> Tensor:
         return reduced_quietly(compute(self, target, *numbers[:rest]), reduction)
@@ -165,7 +167,7 @@ def _soft_margin(a: Any, b: Any) -> Any:
     return np.log1p(np.exp(-b * a))
 
 
-soft_margin_kernel = _paired(_soft_margin, "exp_vml_cpu", 0, "fc")
+soft_margin_kernel = _paired(_soft_margin, "exp_vml_cpu", 0, "fc", through=False)
 
 
 def _run_soft_margin(self: Tensor, target: Tensor, reduction: int) -> Tensor:

@@ -14,7 +14,13 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, dtype
 from stridescope.engine.ops.conv import formatted
-from stridescope.engine.ops.norm_layers import check_normalized, gradient, gradient_of, statistics_of
+from stridescope.engine.ops.norm_layers import (
+    check_normalized,
+    gradient,
+    gradient_of,
+    kind_of_statistics,
+    statistics_of,
+)
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
 
@@ -38,18 +44,18 @@ def _layer_norm(
     check_normalized(input, normalized_shape, weight, bias)
     if input.dtype.category != FLOAT:
         raise not_implemented("LayerNormKernelImpl", input.dtype)
-    array = resolved(input)
+    array, kind = resolved(input), kind_of_statistics(input, weight, bias)
     axes = tuple(range(array.ndim - len(normalized_shape), array.ndim))
     if not array.size:
         stats = np.zeros((*array.shape[: axes[0]], *(1,) * len(axes)))
-        return _made(array, input.dtype, input), _made(stats, input.dtype, input), _made(stats, input.dtype, input)
+        return _made(array, input.dtype, input), _made(stats, kind, input), _made(stats, kind, input)
     mean, var = statistics_of(array, axes)
     rstd = 1 / np.sqrt(var + eps)
     result = (array - mean) * rstd
     scale, shift = _double(weight), _double(bias)
     result = result if scale is None else result * scale
     result = result if shift is None else result + shift
-    return _made(result, input.dtype, input), _made(mean, input.dtype, input), _made(rstd, input.dtype, input)
+    return _made(result, input.dtype, input), _made(mean, kind, input), _made(rstd, kind, input)
 
 
 def _layer_back(
@@ -155,10 +161,10 @@ def _group_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     if input.dtype.category != FLOAT:
         raise not_implemented("GroupNormKernelImpl", input.dtype)
-    array = resolved(input)
+    array, kind = resolved(input), kind_of_statistics(input, weight, bias)
     if not array.size:
         stats = np.zeros((N, group))
-        return _made(array, input.dtype, input), _made(stats, input.dtype, input), _made(stats, input.dtype, input)
+        return _made(array, input.dtype, input), _made(stats, kind, input), _made(stats, kind, input)
     parts = _grouped(array, group)
     mean, var = statistics_of(parts, (2,))
     rstd = 1 / np.sqrt(var + eps)
@@ -167,7 +173,7 @@ def _group_norm(
     result = result if scale is None else result * scale
     result = result if shift is None else result + shift
     out = fresh(formatted(result.astype(input.dtype.np), input), input.dtype, input.device)
-    return out, _made(mean.reshape((N, group)), input.dtype, input), _made(rstd.reshape((N, group)), input.dtype, input)
+    return out, _made(mean.reshape((N, group)), kind, input), _made(rstd.reshape((N, group)), kind, input)
 
 
 def _group_back(

@@ -16,7 +16,7 @@ from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out, resolved
-from stridescope.engine.dtype import FLOAT, dtype, float32, float64
+from stridescope.engine.dtype import FLOAT, dtype, float32
 from stridescope.engine.layout import dense_strides_like, wrap_dim
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
@@ -42,8 +42,9 @@ def _scaled(hat: Array, weight: Array | None, bias: Array | None) -> Array:
     return result if bias is None else result + bias
 
 
-def _wide(kind: dtype) -> dtype:
-    return kind if kind is float64 else float32
+def kind_of_statistics(input: Tensor, *others: Tensor | None) -> dtype:
+    """The dtype of saved statistics: float32 for a half-precision input with parameters or averages in float32."""
+    return float32 if any(t is not None and t.dtype is float32 for t in others) else input.dtype
 
 
 def _like(array: Array, source: Tensor) -> Tensor:
@@ -97,7 +98,7 @@ def _batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     if input.dtype.category != FLOAT:
         raise not_implemented("batch_norm", input.dtype)
-    array, kind = resolved(input), _wide(input.dtype)
+    array, kind = resolved(input), kind_of_statistics(input, weight, bias, running_mean, running_var)
     axes = _channel_axes(array.ndim)
     shape = (1, -1, *(1,) * (array.ndim - 2))
     if training:
@@ -347,9 +348,8 @@ def _rms_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None, eps:
         eps = float(np.finfo(np.float64 if input.dtype.itemsize == 8 and input.dtype.category == FLOAT
                              or input.dtype.itemsize == 16 else np.float32).eps)  # fmt: skip
     scale = op_call("rsqrt")(op_call("pow.Tensor_Scalar")(wide, 2).mean(dims, True).add_(eps))
-    result = wide.mul(scale)
-    result = result.to(input.dtype) if small else result
-    return result if weight is None else result.mul(weight)
+    result = wide.mul(scale) if weight is None else wide.mul(scale).mul(weight)
+    return result.to(input.dtype)
 
 
 define(

@@ -47,6 +47,11 @@ def _reflected(tensor_op: str, number_op: str) -> Callable[[Tensor, Any], Any]:
     return _guarded(method)
 
 
+def _commuted(name: str) -> Callable[[Tensor, Any], Any]:
+    """``other <op> self`` as PyTorch computes it: ``self`` comes first, and gives the result its strides."""
+    return _pair(f"{name}.Tensor", f"{name}.Scalar")
+
+
 @functools.cache
 def _declared(name: str) -> Op:
     return next(op for op in DECLARED if op.qualified == name)
@@ -109,7 +114,12 @@ METHODS: dict[str, Any] = {
         for mark, method in (
             ("", _pair(f"{name}.Tensor", f"{name}.{plain}")),
             ("i", _pair(f"{name}_.Tensor", f"{name}_.{plain}")),
-            ("r", _reflected(f"{name}.Tensor", f"{name}.Scalar_Tensor")),
+            (
+                "r",
+                _commuted(name)
+                if symbol in ("and", "or", "xor")
+                else _reflected(f"{name}.Tensor", f"{name}.Scalar_Tensor"),
+            ),
         )
     },
 }

@@ -25,6 +25,8 @@ def _by_recurrence(first: Callable[[Any], Any], step: Recurrence) -> Callable[..
         result = np.where(degree == 0, before, result)
         for k in range(1, int(degree.max(initial=0)) + 1):
             result = np.where(degree == k, current, result)
+            if not np.any((degree > k) & ~np.isnan(current)):  # nothing but NaN would follow
+                return np.where(degree > k, np.nan, result).astype(kind)
             before, current = current, step(x, current, before, k)
         return result.astype(kind)
 
@@ -61,7 +63,7 @@ _TABLE: tuple[tuple[str, Callable[..., Any]], ...] = (
 )  # fmt: skip
 
 for _name, _function in _TABLE:
-    _run = elementwise(_function, f"{_name}_cpu", "bif", to_float=True)
+    _run = elementwise(_function, f"{_name}_cpu", "bif", to_float=True, halves=False)
     for _overload, _arguments in (
         ("", "Tensor x, Tensor n"),
         (".x_scalar", "Scalar x, Tensor n"),

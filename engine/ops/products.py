@@ -47,7 +47,7 @@ def _tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other
     if rows == columns == 1:  # one number: no matrix product is needed
         if left.is_contiguous() and right.is_contiguous():
             return dot.call(left.flatten(), right.flatten()).view(shape)  # type: ignore[no-any-return]
-        return (left.squeeze() * right.squeeze()).sum().view(shape)  # type: ignore[no-any-return]
+        return (left.squeeze() * right.squeeze()).sum(dtype=self.dtype).view(shape)  # type: ignore[no-any-return]
     left, right = left.reshape((rows, size)), right.reshape((size, columns))
     return mm.call(left, right).reshape(shape)  # type: ignore[no-any-return]
 

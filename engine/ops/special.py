@@ -10,12 +10,12 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import Op, define, node_name
-from stridescope.engine.dispatch.promote import common
-from stridescope.engine.dtype import BOOL, FLOAT
+from stridescope.engine.dispatch.run import into
+from stridescope.engine.dtype import BOOL, FLOAT, default_float
 from stridescope.engine.ops.arithmetic import add_scalar, mul_scalar
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.lookup import op_call
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, fresh
 
 
 def scipy_function(name: str) -> Callable[..., Any]:
@@ -38,12 +38,13 @@ def _one(
     label: str = "",
     argument: str = "self",
     public: bool = True,
+    halves: bool = True,
 ) -> Op:
     """Declare a function of one tensor; ``public`` ones stand in torch, the others in torch.special."""
     return define(
         f"{name}(Tensor {argument}) -> Tensor",
         doc=doc,
-        run=elementwise(function, label or f"{name.removeprefix('special_')}_cpu", "bif", to_float=True),
+        run=elementwise(function, label or f"{name.removeprefix('special_')}_cpu", "bif", to_float=True, halves=halves),
         grads={argument: grad} if grad else None,
         method=public,
         namespace="torch" if public else "torch.special",
@@ -116,27 +117,24 @@ define(
 define(
     "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)",
     doc="The n-th derivative of digamma, written in place.",
-    composite=lambda self, n: self.copy_(polygamma.call(n, self)),
+    run=into(lambda self, n: _polygamma_run(n, self)),
+    node="PolygammaBackward1",
+    grads={"self": lambda grad, self, n: grad * polygamma.call(n + 1, self)},
     function=False,
 )
-
-
-def _mvlgamma(a: Any, p: int) -> Any:
-    steps = np.arange(p) * 0.5
-    wide = a.astype(np.float64)[..., None] - steps
-    total = _lgamma(wide).sum(-1) + p * (p - 1) / 4.0 * math.log(math.pi)
-    return total.astype(a.dtype)
-
-
-_mvlgamma_kernel = elementwise(_mvlgamma, "arange_cpu", "bif", to_float=True, count=1)
 
 
 def _mvlgamma_run(self: Tensor, p: int) -> Tensor:
     if self.dtype.category == BOOL:
         raise RuntimeError("The input tensor may not be a boolean tensor.")
+    if self.dtype.is_complex:
+        raise not_implemented("arange_cpu", self.dtype)
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    return _mvlgamma_kernel(self, p)
+    kind = self.dtype if self.dtype.category == FLOAT else default_float()
+    steps = fresh((np.arange(1 - p, 1) * 0.5).astype(kind.np), kind, self.device)
+    terms = steps + self.detach().unsqueeze(-1)
+    return terms.lgamma().sum(-1) + p * (p - 1) * math.log(math.pi) / 4  # type: ignore[no-any-return]
 
 
 def _mvlgamma_grad(grad: Tensor, self: Tensor, p: int) -> Tensor:
@@ -246,6 +244,7 @@ for _name, _bessel, _argument in (
         f"The function {_name.replace('_', ' ')}; it has no derivative here.",
         public=False,
         argument=_argument,
+        halves=False,
     )
 
 # ---- error functions and friends ---------------------------------------------------------------------------------
@@ -259,12 +258,14 @@ def _entr(a: Any) -> Any:
 
 _one("special_entr", _entr, "Minus x times its logarithm.", lambda grad, self: grad * (-(1 + self.log())), public=False)
 _one("special_erfcx", scipy_function("erfcx"), "erfc, scaled by e to the square.",
-     lambda grad, self, result: (2.0 * self * result - 2.0 / math.sqrt(math.pi)) * grad, public=False)  # fmt: skip
+     lambda grad, self, result: (2.0 * self * result - 2.0 / math.sqrt(math.pi)) * grad, public=False,
+     halves=False)  # fmt: skip
 _one("special_ndtri", scipy_function("ndtri"), "The quantile of the normal distribution.",
-     lambda grad, result: grad * math.sqrt(2 * math.pi) * (result.square() / 2).exp(), public=False)  # fmt: skip
+     lambda grad, result: grad * math.sqrt(2 * math.pi) * (result.square() / 2).exp(), public=False,
+     halves=False)  # fmt: skip
 _one("special_log_ndtr", scipy_function("log_ndtr"), "The logarithm of the normal distribution's area.",
      lambda grad, self, result: grad / math.sqrt(2 * math.pi) * (result + self.pow(2) / 2).neg().exp(),
-     public=False)  # fmt: skip
+     public=False, halves=False)  # fmt: skip
 
 
 def _ndtr(self: Tensor) -> Tensor:
@@ -309,8 +310,9 @@ def _shifted(a: Any, b: Any) -> Any:
         x, q = float(a[place]), float(b[place])
         steps = max(0, math.floor(-q) + 1) if math.isfinite(q) else 0
         if 0 < steps < 10_000:
-            terms = [math.inf if q + k == 0 else (q + k) ** -x for k in range(steps)]
-            head = sum(terms) if x == int(x) else math.nan
+            with np.errstate(all="ignore"):
+                terms = np.power(q + np.arange(steps), -x)
+            head = terms.sum() if x == int(x) else math.nan
             result[place] = head + special.zeta(x, q + steps)
     return result
 
@@ -319,14 +321,7 @@ def _pairs(
     name: str, function: Callable[..., Any], doc: str, grads: dict[str, Callable[..., Any]], label: str, halves: bool
 ) -> None:
     """A function of two operands of which one may be a number; some have no kernel for half precision."""
-    kernel = elementwise(function, label, "bif", to_float=True)
-
-    def run(self: Any, other: Any) -> Tensor:
-        kind = common((self, other), True)
-        if not halves and kind.itemsize == 2:
-            raise not_implemented(label, kind)
-        return kernel(self, other)
-
+    run = elementwise(function, label, "bif", to_float=True, halves=halves)
     camel = node_name(name).removesuffix("Backward0")
     forms = (
         ("", "Tensor self, Tensor other", ("self", "other")),

@@ -212,12 +212,12 @@ def _check_histogram(self: Tensor, weight: Tensor | None) -> None:
             "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor "
             "excluding its innermost dimension"
         )
-    if self.dtype not in (float32, float64) and self._array.size:
-        raise not_implemented("histogramdd", self.dtype)
 
 
 def _histogram_bins(self: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> tuple[Tensor, Tensor]:
     _check_histogram(self, weight)
+    if self.dtype.category != FLOAT and self._array.size:
+        raise not_implemented("histogram_cpu", self.dtype)
     return _histogram(self, resolved(bins).copy(), weight, density)
 
 
@@ -225,6 +225,8 @@ def _histogram_count(
     self: Tensor, bins: int, range: Sequence[float] | None, weight: Tensor | None, density: bool
 ) -> tuple[Tensor, Tensor]:
     _check_histogram(self, weight)
+    if self.dtype not in (float32, float64) and self._array.size:
+        raise not_implemented("histogramdd", self.dtype)
     low, high = range if range is not None else (0.0, 0.0)
     low, high = _bounds(resolved(self).reshape(-1), low, high, "torch.histogram()", 0.5)
     return _histogram(self, np.linspace(low, high, bins + 1).astype(self.dtype.np), weight, density)
@@ -289,13 +291,14 @@ def _histogramdd(
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     if self._array.ndim < 2:
         raise RuntimeError("torch.histogramdd(): input tensor should have at least 2 dimensions")
-    if self.dtype not in (float32, float64):
-        raise not_implemented("histogramdd", self.dtype)
+    given = isinstance(bins, (list, tuple)) and bool(bins) and isinstance(bins[0], Tensor)
+    takes = self.dtype.category == FLOAT if given else self.dtype in (float32, float64)
+    if not takes:
+        raise not_implemented("histogram_cpu" if given else "histogramdd", self.dtype)
     edges = _edges_of(self, bins, range)
     columns = resolved(self).reshape(-1, self.shape[-1]).astype(np.float64)
     own = None if weight is None else resolved(weight).reshape(-1).astype(np.float64)
     counts = _counted_in(columns, [e.astype(np.float64) for e in edges], own, density)
-    given = isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor)
     made = tuple(bins) if given else tuple(fresh(cast(e.copy(), self.dtype), self.dtype, self.device) for e in edges)
     return wrapped(counts, self.dtype, self), made
 

@@ -62,6 +62,11 @@ define("detach_copy(Tensor self) -> Tensor", doc="A copy without history.", run=
 
 
 def _narrow_copy(self: Tensor, dim: int, start: int, length: int) -> Tensor:
+    if dim >= self._array.ndim > 0:
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  (Could this error "
+            "message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
     if length < 0 and self._array.ndim:
         size = self._array.shape[wrap_dim(dim, self._array.ndim)]
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")

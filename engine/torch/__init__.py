@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import sys
 from typing import Any
 
 from stridescope.engine.autograd.modes import (
@@ -20,6 +21,7 @@ from stridescope.engine.devices.out_of_memory import OutOfMemoryError
 from stridescope.engine.dispatch.launches import watch_devices
 from stridescope.engine.dtype import BY_NAME, dtype
 from stridescope.engine.layout import (
+    OTHER_LAYOUTS,
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -83,6 +85,7 @@ globals().update(_autocast_state.FUNCTIONS)
 globals().update(LEGACY)
 globals().update(old_types.CPU_TYPES)
 globals().update(BY_NAME)
+globals().update({_layout.name: _layout for _layout in OTHER_LAYOUTS})
 bool = BY_NAME["bool"]
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 legacy_contiguous_format = contiguous_format
@@ -108,6 +111,8 @@ LATER = {
 def __getattr__(name: str) -> Any:
     if name in LATER:
         return getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
+    if name == "torch":  # the module has its own name, as PyTorch's has
+        return sys.modules[__name__]
     if name in SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _absent.MODULES:
@@ -121,7 +126,7 @@ def __dir__() -> list[str]:
     return [
         name
         for name in globals()
-        if name not in ("annotations", "_queries", "_kind", "importlib", "math", "joining", "views_shape")
+        if name not in ("annotations", "_queries", "_kind", "_layout", "importlib", "math", "joining", "views_shape")
     ]
 
 

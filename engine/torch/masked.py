@@ -45,7 +45,7 @@ def _lowest(input: Tensor, name: str, sign: int) -> Any:
         return sign * _inf
     if kind.is_complex and name == "logsumexp":
         return complex(sign * _inf, 0)
-    if kind.is_complex or kind is torch.bool:
+    if kind is torch.bool:
         raise NotImplementedError(f"identity of {name} on {kind} input")
     limits = torch.iinfo(kind)
     return limits.min if sign < 0 else limits.max

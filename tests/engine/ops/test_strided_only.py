@@ -68,3 +68,10 @@ def test_functions_on_elements_refuse(call: Any, error: type[Exception], message
 )
 def test_vander(call: Any, rows: list[list[float]]) -> None:
     assert call().tolist() == rows
+
+
+@pytest.mark.parametrize("call", ["ones(2", "eye(2", "arange(3", "zeros_like(torch.ones(2)"])
+def test_other_layouts_say_that_they_are_not_here(call: str) -> None:
+    with pytest.raises(NotImplementedError, match=r"layout torch\.sparse_coo is not in Stridescope yet"):
+        eval(f"torch.{call}, layout=torch.sparse_coo)", {"torch": torch})
+    assert torch.ones(2).layout != torch.sparse_csr
