@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.leaf import require_grad
 from stridescope.engine.device import device
 from stridescope.engine.dispatch.parser import type_name
 from stridescope.engine.dispatch.pinned import pin
@@ -210,35 +211,38 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def asarray(
-    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
-    """``torch.asarray``: like ``as_tensor``, with a say about the copy; takes buffers too."""
+    """``torch.asarray``: like ``as_tensor``, with a say about the copy and the gradient; takes buffers too."""
     kind, on = _checked_dtype("asarray", dtype), _device(device)
     source: Any = obj
     if isinstance(obj, np.ndarray):
         source = from_numpy(obj)
     elif isinstance(obj, (bytes, bytearray, memoryview)):
-        source = frombuffer(obj, dtype=kind or default_float())
+        source = frombuffer(obj, dtype=kind or default_float(), requires_grad=bool(requires_grad))
     if not isinstance(source, Tensor):
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
         array, chosen = array_of(source, kind)
-        return from_values(array, chosen, on, requires_grad)
+        return from_values(array, chosen, on, bool(requires_grad))
     return _reused(source, kind or source.dtype, on or source.device, copy, requires_grad)
 
 
-def _reused(source: Tensor, kind: dtype, on: device, copy: bool | None, requires_grad: bool) -> Tensor:
+def _reused(source: Tensor, kind: dtype, on: device, copy: bool | None, requires_grad: bool | None) -> Tensor:
     if copy is False and kind is not source.dtype:
         raise ValueError(
             f"can't alias tensor with dtype '{scalar_name(source.dtype)}' into dtype '{scalar_name(kind)}'."
         )
     if copy is False and on is not source.device:
         raise ValueError(f"can't alias tensor from device '{source.device}' to '{on}'.")
-    same = kind is source.dtype and on is source.device and not copy
-    result: Any = source if same else source.to(on, kind, copy=bool(copy))
-    if not requires_grad and result._requires_grad:
-        result = result.detach()
-    return result.requires_grad_() if requires_grad and not result._requires_grad else result  # type: ignore[no-any-return]
+    alike = kind is source.dtype and on is source.device
+    result: Any = source.to(on, kind) if not alike else source.clone() if copy else source
+    if requires_grad is None or requires_grad == result._requires_grad:
+        return result  # type: ignore[no-any-return]
+    if requires_grad:
+        require_grad(result)
+        return result  # type: ignore[no-any-return]
+    return result.requires_grad_(False) if result.is_leaf else result.detach()  # type: ignore[no-any-return]
 
 
 def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -262,7 +266,9 @@ def frombuffer(buffer: Any, *, dtype: dtype, count: int = -1, offset: int = 0, r
     if view.readonly:
         array = array.copy()
     result = from_numpy(array)
-    return result.requires_grad_() if requires_grad else result
+    if requires_grad:
+        require_grad(result)
+    return result
 
 
 def _check_buffer(size: int, item: int, count: int, offset: int) -> None:
