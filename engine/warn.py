@@ -7,7 +7,13 @@ import types
 import warnings
 
 _ENGINE = __name__.rpartition(".")[0] + "."
-_said: set[str] = set()
+
+
+class Said:
+    """What was warned of once, and whether all is to be said always (``torch.set_warn_always``)."""
+
+    texts: set[str] = set()
+    always = False
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
@@ -26,8 +32,8 @@ def _ours(frame: types.FrameType) -> bool:
 
 def warn_once(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn the first time in this process (PyTorch's ``TORCH_WARN_ONCE``)."""
-    if text not in _said:
-        _said.add(text)
+    if Said.always or text not in Said.texts:
+        Said.texts.add(text)
         warn(text, category)
 
 

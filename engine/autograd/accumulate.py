@@ -63,9 +63,9 @@ def accumulate(leaf: Tensor, gradients: list[Tensor | None], others: int = 0) ->
 
 
 def run_post_accumulate_hooks(leaf: Tensor) -> None:
-    """``Tensor.register_post_accumulate_grad_hook`` hooks; they must return None."""
+    """``Tensor.register_post_accumulate_grad_hook`` hooks; they must return None, or the leaf as in-place ops do."""
     for hook in list(leaf._post_hooks.values()) if leaf._post_hooks else ():
-        if (result := hook(leaf)) is not None:
+        if (result := hook(leaf)) is not None and result is not leaf:
             if not isinstance(result, Tensor):
                 raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")

@@ -14,6 +14,7 @@ from stridescope.engine.dtype import FLOAT, int64
 from stridescope.engine.kernels import pooling as kernels
 from stridescope.engine.layout import suggests_channels_last
 from stridescope.engine.ops.conv import formatted
+from stridescope.engine.ops.determinism import alert
 from stridescope.engine.ops.pooling import PLACES, batched, unbatched, wrapped
 from stridescope.engine.ops.pooling_checks import check_1d
 from stridescope.engine.tensor import Tensor, fresh
@@ -212,6 +213,7 @@ def _define_unpool(dims: int) -> None:
     more = f", int[{dims}] stride, int[{dims}] padding" if dims == 3 else ""
 
     def run(self: Tensor, indices: Tensor, output_size: Ints, stride: Any = None, padding: Any = None) -> Tensor:
+        alert(f"max_unpooling{dims}d_forward_out")
         return _unpool(self, indices, output_size, dims)
 
     define(

@@ -17,6 +17,7 @@ from stridescope.engine.dispatch.run import laid_out
 from stridescope.engine.dtype import default_float, dtype, of_number
 from stridescope.engine.layout import Layout, memory_format, strides_in_order
 from stridescope.engine.ops.copying import format_strides, strides_of
+from stridescope.engine.ops.determinism import unset
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.storage import Array, Storage
 from stridescope.engine.tensor import Tensor, canonical, fresh, strided
@@ -125,8 +126,8 @@ def _strided(size: Sequence[int], stride: Sequence[int], kind: dtype, on: device
 empty = define(
     f"empty.memory_format(SymInt[] size, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
     doc="A tensor whose contents nobody set; here always zeros.",
-    run=lambda size, dtype, layout, device, pin_memory, requires_grad, memory_format: _formatted(
-        size, dtype, device, requires_grad, memory_format
+    run=lambda size, dtype, layout, device, pin_memory, requires_grad, memory_format: unset(
+        _formatted(size, dtype, device, requires_grad, memory_format)
     ),
 )
 zeros = define(f"zeros(SymInt[] size, {OPTIONS}) -> Tensor", doc="All zeros.", run=_zeros)
@@ -139,8 +140,8 @@ full = define(f"full(SymInt[] size, Scalar fill_value, {OPTIONS}) -> Tensor", do
 empty_strided = define(
     f"empty_strided(SymInt[] size, SymInt[] stride, {OPTIONS}) -> Tensor",
     doc="A tensor with sizes and strides of your own, contents nobody set.",
-    run=lambda size, stride, dtype, layout, device, pin, grad: _strided(
-        size, stride, dtype or default_float(), device, grad
+    run=lambda size, stride, dtype, layout, device, pin, grad: unset(
+        _strided(size, stride, dtype or default_float(), device, grad)
     ),
 )
 
@@ -167,8 +168,8 @@ def _permuted(
 define(
     f"empty_permuted(SymInt[] size, int[] physical_layout, {OPTIONS}) -> Tensor",
     doc="A dense tensor whose dims lie in memory in the given order, contents nobody set.",
-    run=lambda size, physical_layout, dtype, layout, device, pin, grad: _permuted(
-        size, physical_layout, dtype, device, grad
+    run=lambda size, physical_layout, dtype, layout, device, pin, grad: unset(
+        _permuted(size, physical_layout, dtype, device, grad)
     ),
 )
 define(
@@ -190,13 +191,17 @@ def _like(
     return tensor
 
 
+def _as_made(tensor: Tensor) -> Tensor:
+    return tensor
+
+
 LIKE: dict[str, Op] = {}
-for _name, _value in (("empty_like", 0), ("zeros_like", 0), ("ones_like", 1)):
+for _name, _value, _made in (("empty_like", 0, unset), ("zeros_like", 0, _as_made), ("ones_like", 1, _as_made)):
     LIKE[_name] = define(
         f"{_name}(Tensor self, {OPTIONS}, MemoryFormat? memory_format=None) -> Tensor",
         doc=f"{_name.split('_')[0].capitalize()} in the shape, dtype and layout of another tensor.",
-        run=lambda self, dtype, layout, device, pin, grad, memory_format, value=_value: _like(
-            self, value, dtype, device, grad, memory_format
+        run=lambda self, dtype, layout, device, pin, grad, memory_format, value=_value, made=_made: made(
+            _like(self, value, dtype, device, grad, memory_format)
         ),
         samples=[((3, 4),)],
         method=False,
@@ -212,12 +217,12 @@ define(
     method=False,
 )
 
-for _name, _value in (("new_empty", 0), ("new_zeros", 0), ("new_ones", 1)):
+for _name, _value, _made in (("new_empty", 0, unset), ("new_zeros", 0, _as_made), ("new_ones", 1, _as_made)):
     define(
         f"{_name}(Tensor self, SymInt[] size, {OPTIONS}) -> Tensor",
         doc=f"{_name.split('_')[1].capitalize()} with the dtype and device of another tensor.",
-        run=lambda self, size, dtype, layout, device, pin, grad, value=_value: _filled(
-            size, value, dtype or self.dtype, device or self.device, grad
+        run=lambda self, size, dtype, layout, device, pin, grad, value=_value, made=_made: made(
+            _filled(size, value, dtype or self.dtype, device or self.device, grad)
         ),
         samples=[((3, 4), (2,))],
         function=False,
@@ -234,8 +239,8 @@ define(
 define(
     f"new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, {OPTIONS}) -> Tensor",
     doc="A tensor with sizes and strides of your own, in the dtype and on the device of another.",
-    run=lambda self, size, stride, dtype, layout, device, pin, grad: _strided(
-        size, stride, dtype or self.dtype, device or self.device, grad
+    run=lambda self, size, stride, dtype, layout, device, pin, grad: unset(
+        _strided(size, stride, dtype or self.dtype, device or self.device, grad)
     ),
     function=False,
 )

@@ -218,6 +218,10 @@ def asarray(
     source: Any = obj
     if isinstance(obj, np.ndarray):
         source = from_numpy(obj)
+        if copy and not obj.ndim:
+            _check_alias(source, kind or source.dtype)
+    elif isinstance(obj, np.generic) and copy is not None:
+        source = _scalar_source(obj, kind, copy)
     elif isinstance(obj, (bytes, bytearray, memoryview)):
         source = frombuffer(obj, dtype=kind or default_float(), requires_grad=bool(requires_grad))
     if not isinstance(source, Tensor):
@@ -228,11 +232,25 @@ def asarray(
     return _reused(source, kind or source.dtype, on or source.device, copy, requires_grad)
 
 
-def _reused(source: Tensor, kind: dtype, on: device, copy: bool | None, requires_grad: bool | None) -> Tensor:
-    if copy is False and kind is not source.dtype:
+def _scalar_source(obj: np.generic, kind: dtype | None, copy: bool) -> Tensor:
+    """A NumPy scalar as a tensor: PyTorch takes the copy when it reads one, and converts nothing afterwards."""
+    if not copy:
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
+    source = from_numpy(np.asarray(obj).copy())
+    _check_alias(source, kind or source.dtype)
+    return source
+
+
+def _check_alias(source: Tensor, kind: dtype) -> None:
+    if kind is not source.dtype:
         raise ValueError(
             f"can't alias tensor with dtype '{scalar_name(source.dtype)}' into dtype '{scalar_name(kind)}'."
         )
+
+
+def _reused(source: Tensor, kind: dtype, on: device, copy: bool | None, requires_grad: bool | None) -> Tensor:
+    if copy is False:
+        _check_alias(source, kind)
     if copy is False and on is not source.device:
         raise ValueError(f"can't alias tensor from device '{source.device}' to '{on}'.")
     alike = kind is source.dtype and on is source.device

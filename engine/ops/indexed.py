@@ -14,6 +14,7 @@ from stridescope.engine.dispatch.run import into, laid_out, resolved, stored
 from stridescope.engine.dtype import BOOL, COMPLEX, INTEGER, bool_, int32, int64, scalar_name
 from stridescope.engine.layout import broadcast_shapes, dense_strides_like, wrap_dim
 from stridescope.engine.ops.arithmetic import scaled
+from stridescope.engine.ops.determinism import alert
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.ops.scatter import at_least_1d, reduce_into, scatter_reduce_grads
@@ -347,6 +348,8 @@ def _put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tenso
         )
     if not self._array.size and index._array.size:
         raise IndexError("put_(): Tried to put elements into an empty tensor")
+    if not accumulate:
+        alert("put_")
     where = _flat_index(index, self._array.size, "put_").reshape(-1)
     flat, values = resolved(self).reshape(-1).copy(), resolved(source).reshape(-1)
     if accumulate:

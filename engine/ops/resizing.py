@@ -12,6 +12,7 @@ from stridescope.engine.dtype import cpp_name, scalar_name
 from stridescope.engine.layout import Layout, contiguous_strides, memory_format, preserve_format
 from stridescope.engine.ops import views, views_select
 from stridescope.engine.ops.copying import format_strides
+from stridescope.engine.ops.determinism import Determinism, known_value
 from stridescope.engine.ops.storage_objects import UntypedStorage, storage_of
 from stridescope.engine.storage import Storage
 from stridescope.engine.tensor import Tensor, bump_version, moved, resize, strided
@@ -33,7 +34,13 @@ def _grow(tensor: Tensor, layout: Layout) -> None:
     if needed > storage.nbytes:
         if not storage.resizable:
             raise RuntimeError("Trying to resize storage that is not resizable")
+        before = storage.nbytes
         resize(storage, needed)
+        if Determinism.enabled and Determinism.fill:
+            item = tensor.dtype.np.itemsize
+            storage.raw[-(-before // item) * item : needed // item * item].view(tensor.dtype.np)[...] = known_value(
+                tensor.dtype.np
+            )
 
 
 def _resize(self: Tensor, size: Sequence[int], memory_format: memory_format | None = None) -> Tensor:

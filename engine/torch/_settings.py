@@ -8,16 +8,16 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from stridescope.engine import warn
+from stridescope.engine.ops.determinism import Determinism
+
 
 class Settings:
     """What was asked for."""
 
     threads = os.cpu_count() or 1
     interop_threads = os.cpu_count() or 1
-    deterministic = False
-    warn_only = False
     matmul_precision = "highest"
-    warn_always = False
 
 
 def get_num_threads() -> int:
@@ -43,18 +43,18 @@ def set_num_interop_threads(threads: int) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for reproducible results, which this engine gives anyway."""
-    Settings.deterministic, Settings.warn_only = mode, warn_only
+    """Ask for reproducible results, which this engine gives anyway; PyTorch's refusals come with it."""
+    Determinism.enabled, Determinism.warn_only = mode, warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """Whether reproducible results were asked for."""
-    return Settings.deterministic
+    return Determinism.enabled
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """Whether only warnings were asked for where PyTorch has no reproducible kernel."""
-    return Settings.warn_only
+    return Determinism.warn_only
 
 
 _DEBUG_MODES = ("default", "warn", "error")
@@ -76,7 +76,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 def get_deterministic_debug_mode() -> int:
     """0, 1 or 2, as :func:`set_deterministic_debug_mode` takes it."""
-    return (1 if Settings.warn_only else 2) if Settings.deterministic else 0
+    return (1 if Determinism.warn_only else 2) if Determinism.enabled else 0
 
 
 def set_flush_denormal(mode: bool, /) -> bool:
@@ -101,12 +101,12 @@ def get_float32_matmul_precision() -> str:
 
 def set_warn_always(b: bool, /) -> None:
     """Ask for warnings at every occasion."""
-    Settings.warn_always = b
+    warn.Said.always = b
 
 
 def is_warn_always_enabled() -> bool:
     """Whether warnings at every occasion were asked for."""
-    return Settings.warn_always
+    return warn.Said.always
 
 
 def compiled_with_cxx11_abi() -> bool:
