@@ -9,6 +9,7 @@ import numpy as np
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import float32, float64, int64, scalar_name
+from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.linalg_common import column_major, each, linalg, stacked
 from stridescope.engine.ops.linalg_eigen import eigvalsh, singular_values
@@ -164,6 +165,9 @@ def _check_lstsq(self: Tensor, b: Tensor, driver: str | None) -> bool:
     if self.dtype is not b.dtype:
         raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
                            f"{scalar_name(self.dtype)} and other's dtype {scalar_name(b.dtype)}")  # fmt: skip
+    if not 0 <= self._array.ndim - b._array.ndim <= 1:
+        raise RuntimeError("torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - "
+                           "other.dim()) <= 1")  # fmt: skip
     vector = _vectors(self, b)
     rows = b.shape[-1] if vector else b.shape[-2] if b._array.ndim > 1 else -1
     if rows != self.shape[-2]:
@@ -176,6 +180,8 @@ def _check_lstsq(self: Tensor, b: Tensor, driver: str | None) -> bool:
 
 def _lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> tuple[Tensor, ...]:
     vector = _check_lstsq(self, b, driver)
+    if self._array.ndim != b._array.ndim:  # PyTorch takes b for a batch of vectors here, whatever its sizes
+        broadcast_shapes(self._array.shape[:-2], b._array.shape[:-1])
     driver = driver or "gelsy"
     A, B = resolved(self), resolved(b)
     B = B[..., None] if vector else B
@@ -190,8 +196,9 @@ def _lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> 
 
     found = each(one, A, B, outputs=3)
     x = stacked(found[0], batch, (n, B.shape[-1]), self.dtype.np)
-    ranks = stacked(found[1], batch, (), np.int64)
-    values = stacked(found[2], batch, (min(m, n),), self.dtype.to_real().np)
+    own = tuple(slice(None if size > 1 else 1) for size in self._array.shape[:-2])  # rank and values are of self alone
+    ranks = stacked(found[1], batch, (), np.int64)[own]
+    values = stacked(found[2], batch, (min(m, n),), self.dtype.to_real().np)[own]
     real = self.dtype.to_real()
     rest = np.zeros((0,), real.np)
     if m > n and driver != "gelsy" and bool((ranks == n).all()):
