@@ -94,12 +94,15 @@ def row_major(sizes: Ints, item: int = 1) -> Ints:
 
 
 def channels_last_strides(sizes: Sequence[int]) -> Ints:
-    """Strides of ``channels_last`` (4 dims) or ``channels_last_3d`` (5 dims): the channel is innermost."""
+    """Strides of ``channels_last`` (4 dims) or ``channels_last_3d`` (5 dims): the channel is innermost.
+
+    Sizes of 0 make strides of 0, unlike in row-major layouts.
+    """
     strides = [0] * len(sizes)
     step = 1
     for dim in (1, *range(len(sizes) - 1, 1, -1), 0):
         strides[dim] = step
-        step *= max(sizes[dim], 1) if dim else 1
+        step *= sizes[dim]
     return tuple(strides)
 
 
@@ -128,8 +131,6 @@ def _has_zero(sizes: Sequence[int]) -> bool:
 def is_channels_last(sizes: Sequence[int], strides: Sequence[int]) -> bool:
     """Whether the memory is densely laid out channels last (4 or 5 dims)."""
     if len(sizes) not in (4, 5):
-        return False
-    if 0 in sizes:
         return False
     expected = 1
     for dim in (1, *range(len(sizes) - 1, 1, -1), 0):

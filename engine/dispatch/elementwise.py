@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.promote import common
 from stridescope.engine.dispatch.run import Pointwise, Strides
 from stridescope.engine.dtype import dtype, scalar_name
 from stridescope.engine.layout import broadcast_shapes
@@ -44,6 +45,13 @@ class Choosy(Pointwise):
         self.halves = halves
         self.label, self.takes, self.refuse = label, takes, dict(refuse or {})
         self.quick = frozenset(kind for kind in self.quick if LETTERS[kind.category] in takes)
+
+    def admit(self, *args: Any) -> None:
+        """Refuse the categories with errors of their own."""
+        if self.refuse:
+            error = self.refuse.get(LETTERS[common(args[: self.operands(len(args))], self.to_float).category])
+            if error is not None:
+                raise error[0](error[1])
 
     def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...], sources: list[Any]) -> Array:
         """The result array; raises when the dtype is not one of those that the kernel takes."""

@@ -11,11 +11,11 @@ import numpy as np
 from stridescope.engine.autograd.history import check_inference
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.op import Op
-from stridescope.engine.dispatch.out_dtypes import OF_COMPLEX, OF_OUT, refusal, refusal_of_one
+from stridescope.engine.dispatch.out_dtypes import CASTING, OF_COMPLEX, OF_OUT, refusal, refusal_of_one
 from stridescope.engine.dispatch.overlap import PARTIAL, refuse_overlap
 from stridescope.engine.dispatch.return_types import return_type
-from stridescope.engine.dispatch.run import Pointwise, flattened, is_of_kernel, store
-from stridescope.engine.layout import contiguous_strides, dense_strides_like
+from stridescope.engine.dispatch.run import Guarded, Pointwise, flattened, is_of_kernel, placed, store
+from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.tensor import Scratch, Tensor, bump_version, moved, resize
 from stridescope.engine.warn import internal, warn
 
@@ -39,6 +39,8 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
     """Run the op without recording a graph and write its results into ``out`` (one tensor or several)."""
     targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
     _refuse_gradients(op, values, targets)
+    if isinstance(op.run, (Pointwise, Guarded)):
+        op.run.admit(*values)
     for target in targets:
         refuse_overlap(target, values)
         if op.name in APART:
@@ -54,7 +56,8 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
         for target, one in zip(targets, results, strict=False):
             if isinstance(op.run, Pointwise):
                 _refuse_reshaping_an_operand(target, one._array.shape, values)
-            plain = several or (op.name in OF_COMPLEX and values[0].dtype.is_complex)
+            casting = op.qualified in CASTING
+            plain = several or casting or (op.name in OF_COMPLEX and values[0].dtype.is_complex)
             written(target, one, "" if plain else op.name)
     finally:
         grad_mode.enabled = enabled
@@ -95,7 +98,8 @@ def _computed(op: Op, values: list[Any], targets: tuple[Tensor, ...]) -> Any:
             _refuse_reshaping_an_operand(targets[0], shape, values)
         refused = None if op.name in OF_OUT else refusal(op.name, kind, targets[0].dtype)
         if refused is None and isinstance(op.run, Pointwise) and targets[0]._array.shape != shape:
-            resized(targets[0], shape, contiguous_strides(shape))  # which PyTorch does before its kernel refuses
+            sources = [placed(value, kind) for value in values[: op.run.operands(len(values))]]
+            resized(targets[0], shape, op.run.strides(shape, sources))  # which PyTorch does before its kernel refuses
         raise refused or error from None
 
 

@@ -15,7 +15,7 @@ _SELECTING = "{name}(): self and result must have the same scalar type"
 EXACT: dict[str, str] = {
     **dict.fromkeys(
         ("abs", "absolute", "neg", "negative", "floor", "ceil", "round", "trunc", "fix", "sign", "sgn", "frac",
-         "bitwise_not", "conj_physical", "clamp", "clip"), _UNARY),
+         "bitwise_not", "conj_physical", "clamp", "clip", "clamp_min", "clamp_max"), _UNARY),
     **dict.fromkeys(
         ("mm", "matmul", "bmm", "mv", "addmm", "addmv", "baddbmm", "gather", "tril", "triu", "diag", "norm", "argmax",
          "argmin", "linalg_vector_norm", "scatter", "scatter_add", "index_copy", "index_add"), _STRUCTURED),
@@ -64,6 +64,8 @@ PLACES: dict[str, str] = {
     **dict.fromkeys(("cummax", "cummin"), "expected scalar_type Long but found {got}"),
     "frexp": "torch.frexp() expects exponent to have int dtype but got {Got}",
 }  # fmt: skip
+# Overloads that are elementwise ops like any other, whatever their names say above.
+CASTING = frozenset(("clamp.Tensor", "clip.Tensor", "clamp_min.Tensor", "clamp_max.Tensor"))
 # Ops that give complex numbers' real parts to any dtype that holds them.
 OF_COMPLEX = frozenset(("abs", "absolute"))
 # Reductions whose ``dtype`` is that of ``out``, where none is given.
@@ -94,5 +96,6 @@ def refusal(name: str, want: dtype, got: dtype) -> Exception | None:
         return RuntimeError(EXACT[name].format(**words))
     if name == "logsumexp" or can_cast(want, got):
         return None
-    kind, text = CAST.get(name, (RuntimeError, "result type {want} can't be cast to the desired output type {got}"))
+    worded = "" if name == "ldexp" and got.category >= FLOAT else name
+    kind, text = CAST.get(worded, (RuntimeError, "result type {want} can't be cast to the desired output type {got}"))
     return kind(text.format(**words))

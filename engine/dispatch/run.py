@@ -146,7 +146,7 @@ def _fast_strides(shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]) ->
     if all(is_contiguous(shape, s) for s in strides):
         return contiguous_strides(shape)
     first = strides[0]
-    if all(is_channels_last(shape, s) for s in strides):
+    if len(shape) == 4 and all(is_channels_last(shape, s) for s in strides):
         from stridescope.engine.layout import channels_last_strides
 
         return channels_last_strides(shape)
@@ -176,6 +176,23 @@ def laid_out(array: Array, strides: tuple[int, ...]) -> Array:
     result = np.ndarray(array.shape, array.dtype, memory, 0, wanted)
     result[...] = array
     return result
+
+
+def placed(operand: Any, kind: dtype) -> Any:
+    """An array laid out as the operand is when the kernel reads it: what is cast before has dense strides."""
+    if not isinstance(operand, Tensor):
+        return operand
+    if operand.dtype is kind or not operand._array.ndim:
+        return operand._array
+    shape, strides = operand._array.shape, operand.strides
+    dense_strides = dense_strides_like(shape, strides)
+    return operand._array if dense_strides == strides else blank(shape, dense_strides)
+
+
+def blank(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """An array of bools in these strides (in elements) whose values nobody looks at."""
+    extent = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if 0 not in shape else 0
+    return np.ndarray(shape, np.bool_, np.empty(extent, np.bool_) if extent else bytearray(), 0, strides)
 
 
 class Pointwise:
@@ -223,7 +240,7 @@ class Pointwise:
         else:
             arrays = [operand_array(o, kind) for o in operands]
         where = one_device(operands)
-        sources = [o._array if isinstance(o, Tensor) else o for o in operands if o is not None]
+        sources = [placed(o, kind) for o in operands if o is not None]
         array = self.compute(arrays, kind, rest, sources)
         gives = self.gives or kind
         return fresh(array, gives, where)
@@ -268,6 +285,18 @@ def pointwise(
     return Pointwise(
         function, to_float=to_float, gives=gives, through=through, count=count, quick=quick, strides=strides
     )
+
+
+class Guarded:
+    """A backend part with checks that come before any look at the memory that its result shall be written to."""
+
+    def __init__(self, admit: Callable[..., None], run: Run) -> None:
+        self.admit, self.run = admit, run
+
+    def __call__(self, *args: Any) -> Any:
+        """Check the arguments, and compute."""
+        self.admit(*args)
+        return self.run(*args)
 
 
 class Kernel:
@@ -352,7 +381,7 @@ class Into:
             if other is not None:
                 self.ufunc(target._array, other, out=target._array)
                 return target
-        if isinstance(self.run, Pointwise):
+        if isinstance(self.run, (Pointwise, Guarded)):
             self.run.admit(target, *args)
         if not self.lenient:
             refuse_overlap(target, args)

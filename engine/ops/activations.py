@@ -365,7 +365,7 @@ def _prelu(self: Tensor, weight: Tensor) -> Tensor:
 prelu_kernel = define(
     "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
     doc="The element where positive, else its share by a learned weight.",
-    run=elementwise(lambda a, w: np.where(a > 0, a, w * a), "prelu_cpu", FLOATS),
+    run=elementwise(lambda a, w: np.where(a > 0, a, w * a), "prelu_cpu", FLOATS, strides=like_strides),
     grads={
         "self": lambda grad, self, weight: where(self > 0, grad, grad * weight),
         "weight": lambda grad, self: where(self > 0, grad.new_zeros(()), grad * self),

@@ -38,11 +38,13 @@ def _check_ends(self: Tensor, other: Tensor | None, dim: int) -> None:
 def _diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Any:
     if not self._array.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0 and prepend is None and append is None:  # PyTorch does not look at dim then
+        return zeros_like(self).copy_(self)
     wrapped = wrap_dim(dim, self._array.ndim)
     for end in (prepend, append):
         _check_ends(self, end, wrapped)
-    if n < 0:
-        raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
         return zeros_like(self).copy_(self)
     parts = [part for part in (prepend, self, append) if part is not None]

@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.autograd.formula import Derivative, Formula
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import Pointwise, pointwise, tensor_strides
+from stridescope.engine.dispatch.run import Guarded, Pointwise, pointwise, tensor_strides
 from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, cpp_name, dtype
 from stridescope.engine.kernels.fused import fused
 from stridescope.engine.layout import broadcast_shapes
@@ -280,7 +280,7 @@ def _addcdiv(a: Any, b: Any, c: Any, value: Any) -> Any:
     return np.add(a, np.divide(_times(b, value), c))
 
 
-def _addcdiv_run(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> Tensor:
+def _check_addcdiv(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> None:
     if tensor1.dtype.category <= INTEGER and tensor2.dtype.category <= INTEGER:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
@@ -289,7 +289,6 @@ def _addcdiv_run(self: Tensor, tensor1: Tensor, tensor2: Tensor, value: Any) -> 
             "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value "
             "* tensor1 / tensor2), for all dtypes."
         )
-    return _addcdiv_kernel(self, tensor1, tensor2, value)
 
 
 _addcdiv_kernel = elementwise(_addcdiv, "addcdiv_cpu_out", "ifc", count=3)
@@ -314,7 +313,7 @@ addcmul = define(
 addcdiv = define(
     "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     doc="Adds value times tensor1 divided by tensor2.",
-    run=_addcdiv_run,
+    run=Guarded(_check_addcdiv, _addcdiv_kernel),
     grads={
         "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
         "tensor1": lambda grad, tensor2, value, tensor1_scalar_type: real_if(

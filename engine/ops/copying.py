@@ -127,6 +127,8 @@ def _copy_into(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
         refuse_internal_overlap(self)
         self._array[...] = stored(self, cast(np.asarray(src), self.dtype))
         return self
+    refuse_internal_overlap(self)
+    refuse_partial_overlap(self, src)
     shape = self._array.shape
     if src._array.shape != shape:
         common = broadcast_shapes(shape, src._array.shape)
@@ -136,8 +138,6 @@ def _copy_into(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
             )  # fmt: skip
     if not self._array.size:
         return self
-    refuse_internal_overlap(self)
-    refuse_partial_overlap(self, src)
     _warn_of_imaginary(src, self.dtype)
     values = cast(resolved(src), self.dtype) if src.dtype is not self.dtype else resolved(src)
     self._array[...] = stored(self, values)

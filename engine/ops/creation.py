@@ -18,7 +18,7 @@ from stridescope.engine.dtype import default_float, dtype, of_number
 from stridescope.engine.layout import Layout, memory_format, strides_in_order
 from stridescope.engine.ops.copying import format_strides, strides_of
 from stridescope.engine.ops.determinism import unset
-from stridescope.engine.ops.number_range import number_of
+from stridescope.engine.ops.number_range import filler_of
 from stridescope.engine.storage import Array, Storage
 from stridescope.engine.tensor import Tensor, canonical, fresh, strided
 
@@ -74,7 +74,7 @@ def _filled(size: Sequence[int], value: Any, kind: dtype | None, on: device | No
 def _values(size: Sequence[int], value: Any, kind: dtype) -> Array:
     if value.__class__ is int and value == 0:
         return np.zeros(size, kind.np)
-    return np.full(size, number_of(value, kind))
+    return np.full(size, filler_of(value, kind, math.prod(size)))
 
 
 def _empty(size: Sequence[int], dtype: Any, layout: Any, device: Any, pin_memory: Any, requires_grad: Any) -> Tensor:

@@ -9,7 +9,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.promote import common
-from stridescope.engine.dispatch.run import pointwise
+from stridescope.engine.dispatch.run import Guarded, pointwise
 from stridescope.engine.dtype import bfloat16
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.arithmetic import conj, real_if
@@ -66,15 +66,17 @@ _MODES = {
 }
 
 
-def _with_mode(self: Tensor, other: Any, rounding_mode: str | None) -> Tensor:
-    run = _MODES.get(rounding_mode)
-    if run is None:
+def _check_mode(self: Tensor, other: Any, rounding_mode: str | None) -> None:
+    if rounding_mode not in _MODES:
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '" + str(rounding_mode) + "'"
         )
+
+
+def _with_mode(self: Tensor, other: Any, rounding_mode: str | None) -> Tensor:
     if rounding_mode == "trunc" and common((self, other)) is bfloat16:
         return _cut_off(_true_run(self, other))  # PyTorch rounds the quotient to bfloat16 first
-    return run(self, other)
+    return _MODES[rounding_mode](self, other)
 
 
 _cut_off = elementwise(np.trunc, "trunc", "f")
@@ -103,7 +105,7 @@ div = define(
 div_mode = define(
     "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     doc="Divides, then rounds towards zero (trunc) or down (floor).",
-    run=_with_mode,
+    run=Guarded(_check_mode, _with_mode),
     node="DivBackward2",
     grads={
         "self": lambda grad, other, self_scalar_type, rounding_mode: (

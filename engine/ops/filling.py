@@ -9,12 +9,12 @@ from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.run import cast, laid_out, resolved, stored
 from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.ops.creation import zeros_like
-from stridescope.engine.ops.number_range import number_of
+from stridescope.engine.ops.number_range import filler_of
 from stridescope.engine.tensor import Tensor, fresh
 
 
 def _number(self: Tensor, value: Any) -> Tensor:
-    self._array[...] = stored(self, number_of(value, self.dtype))
+    self._array[...] = stored(self, filler_of(value, self.dtype, self._array.size))
     return self
 
 

@@ -12,13 +12,14 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import warn_of_expanded, writable
 from stridescope.engine.dispatch.run import into, laid_out, resolved, stored
 from stridescope.engine.dtype import BOOL, COMPLEX, INTEGER, bool_, int32, int64, scalar_name
-from stridescope.engine.layout import broadcast_shapes, dense_strides_like, wrap_dim
+from stridescope.engine.layout import Layout, broadcast_shapes, dense_strides_like, wrap_dim
 from stridescope.engine.ops.arithmetic import scaled
 from stridescope.engine.ops.determinism import alert
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.ops.scatter import at_least_1d, reduce_into, scatter_reduce_grads
 from stridescope.engine.ops.views import expand_
+from stridescope.engine.ops.views_select import check_fits
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
 from stridescope.engine.warn import internal, warn_once
@@ -27,16 +28,6 @@ from stridescope.engine.warn import internal, warn_once
 def _rows(array: Array, dim: int) -> Array:
     """The array with ``dim`` first; shares memory."""
     return np.moveaxis(at_least_1d(array), dim, 0)
-
-
-def _check_entries(
-    index: Array, dim: int, size: int, kind: type[Exception], prefix: str = "", negative: bool = True
-) -> Array:
-    """The indices from 0 up; raises when one lies outside."""
-    bad = index[(index < (-size if negative else 0)) | (index >= size)]
-    if bad.size:
-        raise kind(f"{prefix}index {bad.flat[0]} is out of bounds for dimension {dim} with size {size}")
-    return np.where(index < 0, index + size, index)
 
 
 def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = None) -> tuple[int, Array]:
@@ -68,6 +59,8 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, alp
     where = index._array.reshape(-1)
     size = at_least_1d(self._array).shape[dim]
     bad = where[(where < 0) | (where >= size)]
+    if name == "index_add_" and self._array.ndim > 1 and not self._array.size:
+        return dim, where[:0]  # nothing is added, wherever it would go
     # PyTorch adds whole rows along an outer dim as scatter_add does, and says then which index is wrong.
     scattered = alpha == 1 and self._array.ndim > 1 and dim in (0, self._array.ndim - 1)
     if bad.size and not scattered:
@@ -77,6 +70,21 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, alp
     return dim, where
 
 
+def _entries(self: Tensor, array: Array, dim: int, index: Tensor, prefix: str = "", negative: bool = True) -> Array:
+    """Which slices of ``array``, where self's elements are, an op writes that walks the slices with a stride of 0."""
+    where, sizes, strides = index._array.reshape(-1), list(self.shape), list(self.strides)
+    if sizes:
+        sizes[dim], strides[dim] = where.size, 0
+    check_fits(self.storage_, Layout(tuple(sizes), tuple(strides), self.offset), self._array.itemsize)
+    rows = _rows(array, dim)
+    if not rows[:1].size and rows.shape[0]:
+        return where[:0]
+    bad = where[(where < (-rows.shape[0] if negative else 0)) | (where >= rows.shape[0])]
+    if bad.size:
+        raise IndexError(f"{prefix}index {bad.flat[0]} is out of bounds for dimension {dim} with size {rows.shape[0]}")
+    return np.where(where < 0, where + rows.shape[0], where)
+
+
 def _copy_of(self: Tensor) -> Array:
     return np.array(resolved(self), order="C")
 
@@ -84,7 +92,7 @@ def _copy_of(self: Tensor) -> Array:
 def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
     dim, where = _along("index_add_", self, dim, index, source, alpha)
     result = _copy_of(self)
-    added = _rows(resolved(source), dim)
+    added = _rows(resolved(source), dim)[: where.size]
     if alpha != 1:
         added = added * number_of(alpha, self.dtype)
     ufunc = np.logical_or if result.dtype == np.bool_ else np.add
@@ -185,9 +193,8 @@ def _index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
             "dimension 0."
         )
     result = _copy_of(self)
-    rows = _rows(result, dim)
-    where = _check_entries(index._array.reshape(-1), dim, rows.shape[0], IndexError, "index_copy_(): ", negative=False)
-    rows[where] = _rows(resolved(source), dim)
+    where = _entries(self, result, dim, index, "index_copy_(): ", negative=False)
+    _rows(result, dim)[where] = _rows(resolved(source), dim)[: where.size]
     return wrapped(result, self.dtype, self)
 
 
@@ -220,9 +227,7 @@ def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any, 
     if isinstance(value, complex) and not self.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     number = number_of(value, self.dtype) if into is None else stored(into, number_of(value, self.dtype))
-    rows = _rows(array, dim)
-    where = _check_entries(index._array.reshape(-1), dim, rows.shape[0], IndexError)
-    rows[where] = number
+    _rows(array, dim)[_entries(self, array, dim, index)] = number
 
 
 def _index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:

@@ -14,11 +14,10 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.parser import is_number
-from stridescope.engine.dtype import FLOAT, INTEGER, float64, int64, scalar_name
+from stridescope.engine.dtype import FLOAT, INTEGER, int64, scalar_name
 from stridescope.engine.ops.filling import fill_with
 from stridescope.engine.ops.from_data import array_of
 from stridescope.engine.ops.indexing_advanced import index, index_put_
-from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.views import expand_, unsqueeze, view
 from stridescope.engine.ops.views_select import select, slice_
 from stridescope.engine.tensor import Tensor, fresh
@@ -207,7 +206,7 @@ def _slice(self: Tensor, dim: int, key: slice, keep_whole: bool = False) -> Tens
     if not self._array.ndim:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     size = self._array.shape[dim]
-    whole = (start is None or start == 0) and (stop is None or stop == size) and step == 1
+    whole = (start is None or start == 0) and (stop is None or stop >= size) and step == 1
     if whole and not keep_whole:
         return self
     start = 0 if start is None else start
@@ -223,8 +222,6 @@ def _value(self: Tensor, value: Any) -> Tensor:
         return value
     if is_number(value):
         number = value.item() if isinstance(value, np.generic) else value
-        if isinstance(number, complex) and self.dtype.itemsize == 2 and self.dtype.category == FLOAT:
-            number_of(number, float64)  # halves are filled by way of a double, which is what the refusal names
         return self.new_full((), number)  # type: ignore[no-any-return]
     kind = "cuda." if self.device.type == "cuda" else ""
     raise TypeError(f"can't assign a {type(value).__module__ + '.' if isinstance(value, np.ndarray) else ''}"

@@ -202,12 +202,12 @@ def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Non
             f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of "
             f"shape {list(shape)}"
         ) from None
-    places = _within_bounds(self, places)
     if values.dtype is not self.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {scalar_name(self.dtype)} for the "
             f"destination and {scalar_name(values.dtype)} for the source."
         )
+    places = _within_bounds(self, places)
     key = key_of(places)
     source = stored(self, source)
     if not accumulate:

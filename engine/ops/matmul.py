@@ -239,10 +239,12 @@ def _size(tensor: Tensor, dim: int) -> int:
 
 def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
     fits(self, (_size(batch1, 0), _size(batch1, 1), _size(batch2, 2)))
-    if batch1.dtype is not batch2.dtype or batch1.dtype is not self.dtype:
+    if batch1.dtype is not self.dtype:
         kinds = f"{cpp_name(self.dtype)}, batch1: {cpp_name(batch1.dtype)}, batch2: {cpp_name(batch2.dtype)}"
         raise RuntimeError(f"Input dtypes must be the same, got: input {kinds}")
     check_batches(batch1, batch2)
+    if batch2.dtype is not self.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(self.dtype)} but found {scalar_name(batch2.dtype)}")
     if self.dtype.category == BOOL:
         raise not_implemented("baddbmm", self.dtype)
 
@@ -357,9 +359,9 @@ def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Te
         array = np.logical_and(outer, bool(alpha))
         array = np.logical_or(array, np.logical_and(summand, bool(beta)))
     else:
-        array = outer if alpha == 1 else outer * kind.np.type(alpha)
+        array = outer if alpha == 1 else outer * number_of(alpha, kind)
         if beta != 0:
-            array = array + (summand if beta == 1 else summand * kind.np.type(beta))
+            array = array + (summand if beta == 1 else summand * number_of(beta, kind))
     return fresh(dense(array.astype(kind.np, copy=False)), kind, self.device)
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.promote import common
-from stridescope.engine.dispatch.run import Pointwise, Run, into, tensor_strides
-from stridescope.engine.dtype import can_cast, cpp_name, scalar_name
+from stridescope.engine.dispatch.run import Guarded, Pointwise, Run, into, tensor_strides
+from stridescope.engine.dtype import FLOAT, can_cast, cpp_name, float64, scalar_name
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.number_range import check_number
 from stridescope.engine.tensor import Tensor
@@ -86,12 +86,27 @@ _low_number = _limited(lambda a, low: larger(low, a), "clamp_min_scalar_cpu")
 _high_number = _limited(lambda a, high: smaller(high, a), "clamp_max_scalar_cpu")
 
 
-def _clamp_run(self: Tensor, min: Any, max: Any) -> Tensor:
+def _check_limits(self: Tensor, min: Any, max: Any) -> None:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    for limit in (min, max):
+    _check_clamp(self, min, max)
+
+
+def _check_clamp(self: Tensor, *limits: Any) -> None:
+    """Refuse complex numbers, and limits that the dtype cannot hold; floats stay what they are whatever the limits."""
+    floating = self.dtype.category == FLOAT
+    kind = self.dtype if floating and not any(isinstance(v, Tensor) for v in limits) else common((self, *limits))
+    if kind.is_complex:
+        raise CLAMP_COMPLEX[0](CLAMP_COMPLEX[1])
+    for limit in limits:
+        if isinstance(limit, complex):
+            check_number(limit, float64)
         if limit is not None and not isinstance(limit, Tensor):
-            check_number(limit, common((self, min, max)))
+            check_number(limit, kind)
+
+
+def _clamp_run(self: Tensor, min: Any, max: Any) -> Tensor:
+    min, max = (v.real if isinstance(v, complex) else v for v in (min, max))
     if max is None:
         return (_low if isinstance(min, Tensor) else _low_number)(self, min)
     if min is None:
@@ -101,6 +116,9 @@ def _clamp_run(self: Tensor, min: Any, max: Any) -> Tensor:
     if min != min or max != max:
         return _both_numbers(self, float("nan"), float("nan"))
     return _both_numbers(self, min, max)
+
+
+_clamped = Guarded(_check_limits, _clamp_run)
 
 
 def _clamp_grad(grad: Tensor, self: Tensor, min: Any, max: Any) -> Tensor:
@@ -133,7 +151,7 @@ def _limit_grads(grad: Tensor, self: Tensor, min: Any, max: Any, needs: tuple[bo
 clamp_tensor = define(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
     doc="Cuts off what lies below min or above max, each element by limits of its own.",
-    run=_clamp_run,
+    run=_clamped,
     node="ClampBackward0",
     grads={"self": _clamp_grad, "min,max": _limit_grads},
     samples=[((3, 4), (4,), (4,))],
@@ -141,12 +159,20 @@ clamp_tensor = define(
 )
 
 
-def _by_numbers(schema: str, doc: str, run: Run, node: str, grad: Callable[..., Any], *sample: float) -> Op:
+def _check_one_sided(self: Tensor, limit: Any) -> None:
+    if isinstance(limit, complex):
+        raise CLAMP_COMPLEX[0](CLAMP_COMPLEX[1])
+    _check_clamp(self, limit)
+
+
+def _by_numbers(schema: str, doc: str, run: Guarded, node: str, grad: Callable[..., Any], *sample: float) -> Op:
     """Declare a clamp between numbers, and its in-place form, whose error names dtypes as C++ does."""
     written = into(run)
 
     def write(target: Tensor, *limits: Any) -> Tensor:
         kind = common((target, *limits))
+        if len(limits) == 1 or target.dtype.category == FLOAT:  # clamp_ looks at whole numbers' dtype first
+            run.admit(target, *limits)
         if not can_cast(kind, target.dtype):
             raise RuntimeError(
                 f"result type {scalar_name(kind)} can't be cast to the desired output type {cpp_name(target.dtype)}"
@@ -163,7 +189,7 @@ def _by_numbers(schema: str, doc: str, run: Run, node: str, grad: Callable[..., 
 clamp = _by_numbers(
     "clamp(Tensor self, Scalar? min=None, Scalar? max=None)",
     "Cuts off what lies below min or above max.",
-    _clamp_run,
+    _clamped,
     "ClampBackward1",
     _clamp_grad,
     -0.5,
@@ -191,7 +217,8 @@ def _one_sided(name: str, argument: str, run: Run, pairs: Run, doc: str) -> None
         samples=[((3, 4), (4,))],
         inplace=True,
     )
-    _by_numbers(f"{name}(Tensor self, Scalar {argument})", doc, run, f"{node}Backward0", self_grad, 0.1)
+    checked = Guarded(_check_one_sided, run)
+    _by_numbers(f"{name}(Tensor self, Scalar {argument})", doc, checked, f"{node}Backward0", self_grad, 0.1)
 
 
 _one_sided(

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from stridescope.engine.dtype import BOOL, FLOAT, INTEGER, dtype
+from stridescope.engine.dtype import BOOL, FLOAT, INTEGER, dtype, float64
 
 C_TYPES = {
     "float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t",
@@ -41,6 +41,13 @@ def _within(value: float, kind: dtype) -> bool:
     limits = np.iinfo(kind.np)
     low = -int(limits.max) if isinstance(value, int) and kind.name.startswith("uint") else int(limits.min)
     return low <= value <= limits.max
+
+
+def filler_of(value: Any, kind: dtype, count: int) -> Any:
+    """The number to fill ``count`` elements with; one half goes by way of a double, which is what a refusal names."""
+    if count == 1 and isinstance(value, complex) and kind.itemsize == 2 and kind.category == FLOAT:
+        check_number(value, float64)
+    return number_of(value, kind)
 
 
 def number_of(value: Any, kind: dtype) -> Any:

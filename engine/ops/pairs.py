@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.promote import common
-from stridescope.engine.dispatch.run import into, pointwise, resolved
-from stridescope.engine.dtype import BOOL, FLOAT, can_cast, scalar_name
+from stridescope.engine.dispatch.run import Guarded, into, pointwise, row_major
+from stridescope.engine.dtype import BOOL, FLOAT, scalar_name
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.choice import where
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.ops.powers import complex_pow, pow_base
+from stridescope.engine.tensor import Tensor
 
 LN2 = math.log(2.0)
 
@@ -179,12 +180,11 @@ def _refused(name: str) -> Any:
     raise RuntimeError(f"derivative for aten::{name} is not implemented")
 
 
-def _heaviside(self: Tensor, values: Tensor) -> Tensor:
+def _check_heaviside(self: Tensor, values: Tensor) -> None:
     if self.dtype.is_complex or values.dtype.is_complex:
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if self.dtype is not values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    return _heaviside_kernel(self, values)
 
 
 _heaviside_kernel = pointwise(lambda a, b: np.where(np.equal(a, 0), b, np.greater(a, 0).astype(np.asarray(a).dtype)))
@@ -192,64 +192,70 @@ _heaviside_kernel = pointwise(lambda a, b: np.where(np.equal(a, 0), b, np.greate
 define(
     "heaviside(Tensor self, Tensor values) -> Tensor",
     doc="0 below zero, 1 above, values at zero.",
-    run=_heaviside,
+    run=Guarded(_check_heaviside, _heaviside_kernel),
     node="NotImplemented",
     grads={"self,values": lambda grads: _refused("heaviside")},
     inplace=True,
 )
 
 
-def _ldexp_run(self: Tensor, other: Tensor) -> Tensor:
+def _by_exponent(self: Tensor, other: Tensor) -> bool:
+    """Whether PyTorch adds whole exponents to those of floats, instead of multiplying by a power of 2."""
+    if self.dtype.category < FLOAT or other.dtype.category >= FLOAT:
+        return False
     if other.dtype.category == BOOL and self.dtype.category == FLOAT:
         raise not_implemented("ldexp_cpu_exp", other.dtype)
-    if isinstance(other, Tensor) and other.dtype.itemsize == 2 and other.dtype.is_floating_point:
-        power = np.exp2(resolved(other).astype(np.float32)).astype(other.dtype.np)  # rounded in its own dtype
-        return _times(self, fresh(power, other.dtype, other.device))
-    return _ldexp_kernel(self, other)
+    return True
 
 
-def _ldexp(a: Any, b: Any) -> Any:
-    return np.multiply(a, np.exp2(b) if np.asarray(b).dtype.kind != "c" else np.power(2, b))
+def _ldexp_run(self: Tensor, other: Tensor) -> Tensor:
+    return _scaled(self, other) if _by_exponent(self, other) else _times(self, _power_of_two(self, other))
 
 
-_ldexp_kernel = elementwise(_ldexp, "ldexp", to_float=True)
+def _ldexp_into(self: Tensor, other: Tensor) -> Tensor:
+    if self.dtype.category < FLOAT:
+        raise RuntimeError(f"ldexp can't be cast to the desired output type {scalar_name(self.dtype)}")
+    by_exponent = _by_exponent(self, other)
+    written: Tensor = _scale(self, other) if by_exponent else _multiply(self, _power_of_two(self, other))
+    return written
+
+
+def _power_of_two(self: Tensor, exponent: Tensor) -> Tensor:
+    return _complex_powers(2 + 0j, exponent) if self.dtype.is_complex else _powers(2.0, exponent)
+
+
+_scaled = elementwise(lambda a, b: np.multiply(a, np.exp2(b)), "ldexp", "fc", to_float=True)
 _times = elementwise(np.multiply, "mul_cpu", to_float=True)
+_powers = pointwise(
+    lambda a, b: np.exp2(b) if np.asarray(b).dtype.kind != "c" else np.power(a, b),
+    to_float=True,
+    through=True,
+    strides=row_major,
+)
+_complex_powers = pointwise(complex_pow)
+_scale, _multiply = into(_scaled), into(_times)
 
+_LDEXP_GRADS: dict[str, Callable[..., Any]] = {
+    "self": lambda grad, other: grad * conj(_two_to(other)),
+    "other": lambda grad, result: grad * conj(result) * LN2,
+}
 define(
     "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self times 2 to the power of other.",
     run=_ldexp_run,
     node="LdexpBackward0",
-    grads={
-        "self": lambda grad, other: grad * conj(_two_to(other)),
-        "other": lambda grad, result: grad * conj(result) * LN2,
-    },
+    grads=_LDEXP_GRADS,
+    samples=[((3, 4), (4,))],
+)
+define(
+    "ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
+    doc="self times 2 to the power of other. Written in place.",
+    run=_ldexp_into,
+    node="LdexpBackward0",
+    grads=_LDEXP_GRADS,
     samples=[((3, 4), (4,))],
 )
 
 
-def _ldexp_in_place(self: Tensor, other: Tensor) -> Tensor:
-    """Whether the result's dtype fits is asked before its shape, in words of its own."""
-    kind = common((self, other), True)
-    if not kind.is_complex and not can_cast(kind, self.dtype):
-        raise RuntimeError(f"ldexp can't be cast to the desired output type {scalar_name(self.dtype)}")
-    return into(_ldexp_run)(self, other)  # type: ignore[no-any-return]
-
-
-define(
-    "ldexp_(Tensor(a!) self, Tensor other) -> Tensor(a!)",
-    doc="self times 2 to the power of other. Written in place.",
-    run=_ldexp_in_place,
-    node="LdexpBackward0",
-    grads={
-        "self": lambda grad, other: grad * conj(_two_to(other)),
-        "other": lambda grad, result: grad * conj(result) * LN2,
-    },
-    function=True,
-)
-
-
 def _two_to(exponent: Tensor) -> Tensor:
-    from stridescope.engine.ops.powers import pow_base
-
     return pow_base.call(2.0, exponent)  # type: ignore[no-any-return]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,16 +10,50 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.promote import result_type
-from stridescope.engine.dispatch.run import laid_out, resolved, row_major, tensor_strides
+from stridescope.engine.dispatch.run import Guarded, laid_out, resolved, row_major, tensor_strides
 from stridescope.engine.dtype import INTEGER, bool_, complex128, float64
 from stridescope.engine.ops.arithmetic import conj, real_if
 from stridescope.engine.tensor import Tensor, fresh
 
 
 def _pow(a: Any, b: Any) -> Any:
-    if np.asarray(a).dtype.kind in "iu":
+    letter = np.asarray(a).dtype.kind
+    if letter in "iu":
         return _int_pow(a, b)
-    return np.power(a, b)
+    return complex_pow(a, b) if letter == "c" else np.power(a, b)
+
+
+def complex_pow(a: Any, b: Any) -> Any:
+    """``exp(b * log(a))`` as C's ``cpow`` has it: NumPy's own multiplies for whole exponents."""
+    log = np.asarray(np.log(a))
+    exponent = np.asarray(b)
+    power = np.empty(np.broadcast_shapes(log.shape, exponent.shape), log.dtype)
+    power.real = exponent.real * log.real - exponent.imag * log.imag
+    power.imag = exponent.real * log.imag + exponent.imag * log.real
+    return np.exp(power)
+
+
+# Exponents for which PyTorch's kernel has a shorter way than ``cpow``.
+_SHORT: dict[complex, Callable[[Any], Any]] = {
+    0.5: np.sqrt,
+    -0.5: lambda a: np.divide(a.dtype.type(1), np.sqrt(a)),
+    -1: lambda a: np.divide(a.dtype.type(1), a),
+    -2: lambda a: np.divide(a.dtype.type(1), a * a),
+    0: np.ones_like,
+    1: np.copy,
+    2: lambda a: a * a,
+    3: lambda a: a * a * a,
+}
+
+
+def _pow_by_number(a: Any, b: Any) -> Any:
+    if np.asarray(a).dtype.kind == "c" and complex(b) in _SHORT:
+        return _SHORT[complex(b)](a)
+    return _pow(a, b)
+
+
+def _pow_of_number(a: Any, b: Any) -> Any:
+    return np.ones_like(b) if a == 1 else _pow(a, b)
 
 
 def _int_pow(a: Any, b: Any) -> Any:
@@ -33,13 +68,16 @@ def _int_pow(a: Any, b: Any) -> Any:
 
 
 _run = elementwise(_pow, "pow", "ifc")
-_by_number = elementwise(_pow, "pow", "ifc", strides=tensor_strides)
-_of_number = elementwise(_pow, "pow", "ifc", strides=row_major)
+_by_number = elementwise(_pow_by_number, "pow", "ifc", strides=tensor_strides)
+_of_number = elementwise(_pow_of_number, "pow", "ifc", strides=row_major)
+
+
+def _check_exponent(self: Tensor, exponent: Any) -> None:
+    if exponent.__class__ is int and exponent < 0 and self.dtype.category <= INTEGER:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
 
 
 def _scalar_run(self: Tensor, exponent: Any) -> Tensor:
-    if exponent.__class__ is int and exponent < 0 and self.dtype.category <= INTEGER:
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
     if self.dtype is bool_ and (exponent == 0 or exponent == 1):
         kind = result_type(self, exponent)
         array = resolved(self) if exponent == 1 else np.ones(self.shape)
@@ -93,7 +131,7 @@ pow_base = define(
 pow_scalar = define(
     "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     doc="Raises each element to a power.",
-    run=_scalar_run,
+    run=Guarded(_check_exponent, _scalar_run),
     node="PowBackward0",
     grads={"self": lambda grad, self, exponent: _scalar_grad(grad, self, exponent)},
     samples=[((3, 4), 2), ((3,), 3.0)],

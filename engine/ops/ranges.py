@@ -133,8 +133,10 @@ def _spaced(name: str, start: Any, end: Any, steps: int, kind: dtype) -> Array:
     """Evenly spaced numbers: the first half counted from the start, the second from the end."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    if steps < 2:
-        return np.full(steps, number_of(start, kind))
+    if steps == 0:
+        return np.empty(0, kind.np)
+    if steps == 1:
+        return np.full(1, number_of(start, kind) if name == "linspace" else start)
     if kind.category == BOOL:
         raise not_implemented(f"{name}_cpu", kind)
     if kind.category == INTEGER:

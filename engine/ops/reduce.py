@@ -13,6 +13,7 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, one_device, resolved
 from stridescope.engine.dtype import INTEGER, dtype, int64, scalar_name
 from stridescope.engine.kernels.cascade import LANES, ROWS, cascade_sum
+from stridescope.engine.kernels.rounded_product import rounded_product
 from stridescope.engine.layout import wrap_dim, wrap_dims
 from stridescope.engine.ops.arithmetic import conj, real_if
 from stridescope.engine.storage import Array
@@ -187,10 +188,13 @@ define(
 
 def _prod(tensor: Tensor, dim: int | None, keepdim: bool, kind: dtype | None) -> Tensor:
     target = kind or (int64 if tensor.dtype.category <= INTEGER else tensor.dtype)
-    array = widened(cast(resolved(tensor), target), target)
+    array = resolved(tensor) if tensor.dtype is target else cast(resolved(tensor), target)
     over = tuple(range(array.ndim)) if dim is None else axes((dim,), array.ndim)
     if array.dtype == np.bool_:
         return wrapped(_all(array, over, keepdims=keepdim), target, tensor)
+    if target.itemsize == 2 and target.is_floating_point:
+        product = rounded_product(array, over)
+        return wrapped(np.expand_dims(product, over) if keepdim else product, target, tensor)
     return wrapped(_product(array, over, keepdims=keepdim), target, tensor)
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
-from stridescope.engine.dispatch.run import Strides, cast, into, laid_out, like_strides, output_strides
+from stridescope.engine.dispatch.run import Strides, blank, cast, into, laid_out, like_strides, output_strides
 from stridescope.engine.dtype import FLOAT, bool_
+from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, bump_version, fresh
 
 
@@ -233,9 +234,27 @@ def _only_float(test: Callable[..., Any], otherwise: bool = False) -> Callable[.
     return lambda a: np.full(a.shape, otherwise) if a.dtype.kind in "iub" else test(a)
 
 
-def _like_whole(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
-    """Where whole numbers have one answer, PyTorch makes it with ``ones_like``."""
-    return (like_strides if sources[0].dtype.kind in "iub" else output_strides)(shape, sources)
+def _of_size(shape: tuple[int, ...], source: Any) -> Array:
+    """A stand-in for ``source.abs() == number``, in the strides that PyTorch's result of these two ops has."""
+    size = blank(shape, output_strides(shape, (source,)))
+    return blank(shape, output_strides(shape, (size, 0)))
+
+
+def _of_infinite(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
+    """The strides of ``isinf``: complex numbers are infinite when a part is."""
+    source = sources[0]
+    if source.dtype.kind in "iub":
+        return like_strides(shape, sources)
+    return output_strides(shape, (_of_size(shape, source.real),))
+
+
+def _of_finite(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
+    """The strides of ``isfinite``, which is ``(a == a) * (a.abs() != inf)``."""
+    source = sources[0]
+    if source.dtype.kind in "iub":
+        return like_strides(shape, sources)
+    same = blank(shape, output_strides(shape, (source.real, source.real)))
+    return output_strides(shape, (same, _of_size(shape, source.real)))
 
 
 def _like_real(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
@@ -246,8 +265,8 @@ def _like_real(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...
 
 
 _check("isnan", _only_float(np.isnan), "Whether the element is not a number.")
-_check("isinf", _only_float(np.isinf), "Whether the element is infinite.", strides=_like_whole)
-_finite = elementwise(_only_float(np.isfinite, True), "isfinite", gives=bool_, through=False, strides=_like_whole)
+_check("isinf", _only_float(np.isinf), "Whether the element is infinite.", strides=_of_infinite)
+_finite = elementwise(_only_float(np.isfinite, True), "isfinite", gives=bool_, through=False, strides=_of_finite)
 
 
 def _isfinite(self: Tensor) -> Tensor:

@@ -87,7 +87,7 @@ def _index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if array.ndim > 1 and places.size and not size:
         raise RuntimeError("index_select(): self indexing axis dim should be positive")
     bad = places[(places < 0) | (places >= size)]
-    if bad.size and along == 1:
+    if bad.size and (along == 1 or (array.ndim > 1 and not array.size)):
         raise RuntimeError(f"INDICES element is out of DATA bounds, id={bad[0]} axis_dim={size}")
     if bad.size:
         raise IndexError("index out of range in self")

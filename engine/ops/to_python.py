@@ -76,16 +76,20 @@ def _single(self: Tensor, *, warned: bool = True) -> Any:
 
 
 def _as_float(self: Tensor) -> float:
-    value = _single(self)
-    if isinstance(value, complex):
-        if value.imag:
-            raise RuntimeError("value cannot be converted to type double without overflow")
-        return value.real
-    return float(value)
+    return float(_real(self, "double"))
 
 
 def _as_int(self: Tensor) -> int:
-    return int(_single(self, warned=False))  # PyTorch warns of float() and complex() only
+    return int(_real(self, "int64_t", warned=False))  # PyTorch warns of float() and complex() only
+
+
+def _real(self: Tensor, kind: str, warned: bool = True) -> Any:
+    value = _single(self, warned)
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return value.real
+    return value
 
 
 def _as_complex(self: Tensor) -> complex:

@@ -104,6 +104,17 @@ class OpProgram:
         half = "float16" in (self.kind(tensor), self.kind(picked))
         return 2 if half and (picked.is_complex() or tensor.is_complex()) else picked
 
+    def source(self, target: Any) -> Any:
+        """What is written into ``target``; a copy where it reads, in another order, memory that is written meanwhile.
+
+        PyTorch refuses that for dense tensors; for others the result depends on how its kernel is vectorised.
+        """
+        other = self.other(target)
+        if not isinstance(other, self.torch.Tensor) or other is target:
+            return other
+        together = other.untyped_storage().data_ptr() == target.untyped_storage().data_ptr() and target.numel()
+        return other if not together or (dense(target) and dense(other)) else other.clone()
+
     def dim(self, tensor: Any) -> int:
         """A dim of the tensor; seldom one that it does not have."""
         reach = max(tensor.dim(), 1)
@@ -167,6 +178,16 @@ def overlaps(tensor: Any) -> bool:
     steps = [range(0, n * s, s) if s else [0] for n, s in zip(tensor.shape, tensor.stride(), strict=True)]
     places = [sum(position) for position in itertools.product(*steps)]
     return len(set(places)) < len(places)
+
+
+def dense(tensor: Any) -> bool:
+    """Whether the elements lie one behind the other in some order of the dims."""
+    step = 1
+    for stride, size in sorted((s, n) for n, s in zip(tensor.shape, tensor.stride(), strict=True) if n != 1):
+        if stride != step:
+            return False
+        step *= size
+    return True
 
 
 def mates(one: tuple[int, ...], other: tuple[int, ...]) -> bool:

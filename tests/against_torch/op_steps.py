@@ -157,10 +157,7 @@ def loose(p: OpProgram, found: Any) -> bool:
 @step(3)
 def free_binary(p: OpProgram) -> Any:
     one = p.tensor()
-    name, other = p.pick(FREE_BINARY), p.other(one)
-    if "pow" in name and "complex" in f"{p.torch.result_type(one, other)}":
-        other = 2.0  # powers of what is not finite are left to the C library
-    return Inexact(called(p, name, one, other))
+    return Inexact(called(p, p.pick(FREE_BINARY), one, p.other(one)))
 
 
 @step(6)
@@ -176,8 +173,6 @@ def operator(p: OpProgram) -> Any:
 def free_operator(p: OpProgram) -> Any:
     one = p.tensor()
     sign = p.pick(FREE_OPERATORS)
-    if sign == "**" and one.is_complex():
-        return Inexact(one**2)  # powers of what is not finite are left to the C library
     if p.chance(0.3):
         return Inexact(applied(p, p.number(), sign, one))
     return Inexact(applied(p, one, sign, p.other(one)))
@@ -260,7 +255,7 @@ def written(p: OpProgram) -> Any:
     if name in PARTIAL and whole(p, one):  # a division by zero leaves some elements written
         one = one.clone()
     p.words.append("on itself")
-    return getattr(one, name)(p.other(one))
+    return getattr(one, name)(p.source(one))
 
 
 @step(4)
@@ -279,8 +274,6 @@ def changed_freely(p: OpProgram) -> Any:
     name = p.pick(
         ["exp_", "sin_", "sqrt_", "sigmoid_", "tanh_", "reciprocal_", "log_", "div_", "pow_", "atan_", "erf_"]
     )
-    if name == "pow_" and one.is_complex():  # powers of what is not finite are left to the C library
-        name = "sin_"
     return Inexact(getattr(one, name)(*([p.other(one)] if name in ("div_", "pow_") else [])))
 
 
@@ -293,7 +286,7 @@ def filled(p: OpProgram) -> Any:
 @step(3)
 def augmented(p: OpProgram) -> Any:
     one = p.target()
-    names = {"a": one, "b": p.other(one)}
+    names = {"a": one, "b": p.source(one)}
     sign = p.pick(["+=", "-=", "*=", "//=", "%=", "&=", "|=", "^=", "<<=", ">>="])
     if sign in ("*=", "%=") and p.kind(one) not in (*INTEGERS, "float32", "float64"):
         names["a"] = one.clone()
@@ -319,6 +312,20 @@ def into_out(p: OpProgram) -> Any:
         if any(out is t for t in p.tensors.values()):
             out = out.clone()  # PyTorch resizes before it finds that the output is an input
         return getattr(p.torch, name)([one, one], out=out)
+    return written_out(p, name, one, out)
+
+
+def written_out(p: OpProgram, name: str, one: Any, out: Any) -> Any:
+    shape = out.shape
+    try:
+        return into(p, name, one, out)
+    except Exception:
+        if out.shape != shape:  # it has grown before the kernel refused, and holds what was never written
+            p.tensors = {known: t for known, t in p.tensors.items() if t is not out}
+        raise
+
+
+def into(p: OpProgram, name: str, one: Any, out: Any) -> Any:
     if name in ("neg", "abs", "floor"):
         return getattr(p.torch, name)(one, out=out)
     if name in ("sum", "cumsum"):
