@@ -83,8 +83,8 @@ def _as_int(self: Tensor) -> int:
     return int(_real(self, "int64_t", warned=False))  # PyTorch warns of float() and complex() only
 
 
-def _real(self: Tensor, kind: str, warned: bool = True) -> Any:
-    value = _single(self, warned)
+def _real(self: Tensor, kind: str, *, warned: bool = True) -> Any:
+    value = _single(self, warned=warned)
     if isinstance(value, complex):
         if value.imag:
             raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
