@@ -49,7 +49,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts",
     ),
     "torch.masked": ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"),
-    "torch.func": ("debug_unwrap", "functionalize", "linearize"),
+    "torch.func": ("debug_unwrap", "functionalize", "linearize", "rearrange"),
     "torch.serialization": (
         "LoadEndianness", "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options",
         "get_unsafe_globals_in_checkpoint", "register_package", "set_crc32_options", "set_default_load_endianness",

@@ -56,4 +56,12 @@ def fork_rng(devices: Any = None, enabled: bool = True, **_names: Any) -> Iterat
             generator.set_state(before)
 
 
-__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+def thread_safe_generator() -> Generator | None:
+    """The generator of the DataLoader worker that asks, where workers are threads; None elsewhere, so always here."""
+    return None
+
+
+__all__ = [
+    "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+    "thread_safe_generator",
+]  # fmt: skip

@@ -199,3 +199,29 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     else:
         module.register_buffer(tensor_name, original)
     return module
+
+
+def type_before_parametrizations(module: Module) -> type:
+    """The class that the module had before it was parametrized, or its class."""
+    return type(module).__bases__[0] if is_parametrized(module) else type(module)
+
+
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Give ``to_module`` the parametrizations of another, with their parameters; of one tensor or of all."""
+    if not is_parametrized(from_module):
+        return to_module
+    names = list(from_module.parametrizations) if tensor_name is None else [tensor_name]
+    for name in names:
+        if not hasattr(to_module, name):
+            setattr(to_module, name, getattr(from_module, name))
+        for parametrization in from_module.parametrizations[name]:
+            register_parametrization(to_module, name, parametrization)
+        parts, given = to_module.parametrizations[name], from_module.parametrizations[name]
+        if parts.is_tensor:
+            parts.original = given.original
+        else:
+            for i in range(parts.ntensors):
+                setattr(parts, f"original{i}", getattr(given, f"original{i}"))
+    return to_module
