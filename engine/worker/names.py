@@ -100,7 +100,7 @@ def tensors_in(value: object, depth: int = 3) -> Iterator[tuple[str, object]]:
     """Yield the tensors inside a value with their paths, such as ``[0]``, ``['x']`` or ``.body.0.weight``."""
     if not depth:
         return
-    for step, inside in itertools.islice(_inside(value), PARTS_RECORDED):
+    for step, inside in itertools.islice(_inside(value), 2 * PARTS_RECORDED):
         if tensor_of(inside) is not None:
             yield step, inside
         elif type(inside) not in ATOMS:

@@ -13,7 +13,17 @@ from stridescope.app import points, text
 from stridescope.app.actions import ACTIONS, MENUS
 from stridescope.app.debugging import NONE_BACK
 from stridescope.app.lessons import LESSONS
-from stridescope.app.panels import PANELS, breakpoints, reasons, saved_model, tensors_model, variables
+from stridescope.app.panels import (
+    PANELS,
+    breakpoints,
+    hooks,
+    hooks_model,
+    modules_model,
+    reasons,
+    saved_model,
+    tensors_model,
+    variables,
+)
 from stridescope.engine.events import EVENTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -38,7 +48,7 @@ def visible() -> set[str]:
         | set(reasons.REASONS)
         | {*points.WHAT.values(), *points.CHANGES.values(), *NONE_BACK.values(), breakpoints.HELP}
         | {word for word in variables.COLUMNS if word}
-        | {*tensors_model.COLUMNS, *saved_model.COLUMNS}
+        | {*tensors_model.COLUMNS, *saved_model.COLUMNS, *hooks_model.COLUMNS, *modules_model.COLUMNS, hooks.HELP}
     )
     found |= {words for panel in PANELS for words in (panel.title, panel.help)}
     found |= {words for lesson in LESSONS for words in (lesson.title, lesson.help)}

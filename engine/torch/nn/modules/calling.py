@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from stridescope.engine.autograd.function import Function
 from stridescope.engine.autograd.handle import RemovableHandle
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.events import HookRan, journal
+from stridescope.engine.tensor import Tensor, tensor_id
 
 if TYPE_CHECKING:
     from stridescope.engine.torch.nn.modules.module import Module
@@ -134,6 +135,7 @@ def _pre_hooks(module: Module, args: Any, kwargs: dict[str, Any]) -> tuple[Any, 
             changed = hook(module, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
+        _tell("forward pre-hook", module)
     return args, kwargs
 
 
@@ -144,9 +146,17 @@ def _post_hooks(module: Module, args: Any, kwargs: dict[str, Any], result: Any, 
             called.add(key)
         with_kwargs = key in Everywhere.forward_with_kwargs or (key in own and key in module._forward_hooks_with_kwargs)
         changed = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
+        _tell("forward hook", module, result)
         if changed is not None:
             result = changed
     return result
+
+
+def _tell(kind: str, module: Module, result: Any = None) -> None:
+    """Say that a hook of a module ran, and what it was shown."""
+    if (emit := journal.emit) is not None:
+        shown = tensor_id(result) if isinstance(result, Tensor) else 0
+        emit((HookRan.code, f"{kind} of {type(module).__name__}", 0, shown))
 
 
 def _call_always(module: Module, args: Any, kwargs: dict[str, Any], called: set[int]) -> None:
