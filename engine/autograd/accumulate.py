@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from stridescope.engine.autograd.blank import blank
+from stridescope.engine.autograd.edges import grad_fn_of
 from stridescope.engine.autograd.hooks import with_mode
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.events import GradAccumulated, HookRan, journal
@@ -39,7 +40,7 @@ def accumulate(leaf: Tensor, gradients: list[Tensor | None], others: int = 0) ->
     gradient = gradients.pop()
     if gradient is None:
         return
-    if leaf._node is not None:
+    if grad_fn_of(leaf) is not None:
         raise RuntimeError("leaf variable has been moved into the graph interior")
     if not leaf._requires_grad:
         run_post_accumulate_hooks(leaf)

@@ -56,8 +56,9 @@ def as_strided_backward(gradient: Tensor, source: Layout, result: Layout) -> Ten
     elif gradient.numel():
         storage.as_strided(result.sizes, result.strides, result.offset).copy_(gradient)
     if overlaps(source.sizes, source.strides):
-        times = np.bincount(positions(source), minlength=storage.numel()).clip(1)
-        storage = storage / fresh(times, int64)
+        # What the input does not read becomes NaN (0 / 0); nobody sees it, but a write's version and node are seen.
+        times = np.bincount(positions(source), minlength=storage.numel())
+        storage.div_(fresh(times, int64).to(storage.dtype))
     return view_into(storage, source, source.offset)
 
 

@@ -6,7 +6,7 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
-from stridescope.engine.autograd.edges import grad_fn_of, spread_requires_grad
+from stridescope.engine.autograd.edges import grad_fn_of, info_of, spread_requires_grad
 from stridescope.engine.autograd.handle import RemovableHandle, registered
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import hooks_of
@@ -51,9 +51,9 @@ def _switch(tensor: Tensor, value: bool, refusal: str) -> None:
         raise RuntimeError(refusal)
     if value and tensor._inference and not grad_mode.inference:
         raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
-    info = tensor._view_info
-    if info is not None and info.inherited:
-        info.inherited = not value  # it requires grad anyway, for its base does: now or no longer in its own right
+    base = tensor._base_tensor
+    if base is not None and tensor._requires_grad and base._requires_grad:
+        info_of(tensor).inherited = not value  # it requires grad anyway, for its base does: or also in its own right
     elif tensor._requires_grad != value:
         tensor._requires_grad = value
         if tensor._id and (emit := journal.emit) is not None:

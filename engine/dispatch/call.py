@@ -40,6 +40,16 @@ if TYPE_CHECKING:
 _TEMPLATE = """
 def {name}({signature}):
     if journal.full:
+        return stage_full(op, guarded, ({names}))
+    try:
+        return core({names})
+    except Exception:
+        stage_failed(op, ({names}))
+        raise
+"""
+_COMPOSITE_CALL = """
+def {name}({signature}):
+    if journal.full:
         return stage_full(op, core, ({names}))
     return core({names})
 """
@@ -166,10 +176,34 @@ def build(op: Op) -> Callable[..., Any]:
     core = _compiled(
         template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": _stage_of(op)}
     )
-    call = _compiled(_TEMPLATE, op, {"core": core, "stage_full": full})
+    stages = {"core": core, "guarded": _guarded(op, core), "stage_full": full, "stage_failed": failed}
+    call = _compiled(_TEMPLATE, op, stages)
     call.__doc__ = op.doc
     call.core = core
     return call  # type: ignore[no-any-return]
+
+
+def _guarded(op: Op, core: Callable[..., Any]) -> Callable[..., Any]:
+    def guarded(*args: Any) -> Any:
+        try:
+            return core(*args)
+        except Exception:
+            failed(op, args)
+            raise
+
+    return guarded
+
+
+def failed(op: Op, args: tuple[Any, ...]) -> None:
+    """What a tracked call would have said before its kernel did: a view that may not be used is found first."""
+    if op.derivative is None or not grad_mode.enabled:
+        return
+    for index in op.derivative.indices:
+        for value in args[index] if isinstance(args[index], (list, tuple)) else (args[index],):
+            try:
+                gradient_edge(value)
+            except RuntimeError as error:
+                raise error.with_traceback(None) from None
 
 
 def _composite(op: Op) -> Callable[..., Any]:
@@ -178,7 +212,7 @@ def _composite(op: Op) -> Callable[..., Any]:
     assert function is not None
     named = {p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY}
     core = _compiled(_COMPOSITE, op, {"function": function}, named)
-    call = _compiled(_TEMPLATE, op, {"core": core, "stage_full": full})
+    call = _compiled(_COMPOSITE_CALL, op, {"core": core, "stage_full": full})
     call.__doc__ = op.doc
     return call  # type: ignore[no-any-return]
 

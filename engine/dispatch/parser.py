@@ -258,10 +258,12 @@ class Signature:
         try:
             return convert(argument, value, self.numbers_fit)
         except Mismatch as mismatch:
-            bad = f"{self.op.name}(): argument '{name}'{place} must be {expected_name(argument)}, not {mismatch}"
-            if argument.listed and argument.type == "Tensor" and isinstance(value, (list, tuple)):
-                bad = _bad_item(value)
-            raise Mismatch(bad) from None
+            given = str(mismatch)
+        # Raised out here, so that the new one does not know the other: its traceback holds the caller's tensors.
+        bad = f"{self.op.name}(): argument '{name}'{place} must be {expected_name(argument)}, not {given}"
+        if argument.listed and argument.type == "Tensor" and isinstance(value, (list, tuple)):
+            bad = _bad_item(value)
+        raise Mismatch(bad)
 
     def _too_many(self, given: int) -> str:
         hidden = 1 if self.method else 0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -115,3 +118,57 @@ def test_inference_tensors() -> None:
     with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
         _ = leaf(1.0, 2.0) * x
     assert (leaf(1.0, 2.0) + x).requires_grad
+
+
+def test_a_view_whose_base_requires_grad_always_does() -> None:
+    base = leaf(1.0)
+    with torch.no_grad():
+        view = base.view(1)
+    view.requires_grad_(True)
+    view.requires_grad_(False)
+    assert view.requires_grad
+    base.requires_grad_(False)
+    assert not view.requires_grad
+
+
+def test_a_leaf_that_is_a_view_is_refused_when_its_base_was_written() -> None:
+    base = leaf(1.0, 2.0).sin()
+    with torch.inference_mode():
+        view = base.view_as(base)
+    view.requires_grad_()
+    made = view + 1
+    view.detach().add_(1)
+    with pytest.raises(RuntimeError, match="A view was created in inference mode and its base"):
+        made.sum().backward()
+
+
+def test_a_node_is_asked_for_before_the_kernel() -> None:
+    base = leaf(1.0, 2.0, 3.0, 4.0).view(2, 2) * 1
+    with torch.no_grad():
+        part = base.t()
+    base.add_(1)
+    for call in (lambda: part.view(-1), lambda: part.add(torch.ones(3))):
+        with pytest.raises(RuntimeError, match="A view was created in no_grad mode and its base"):
+            call()
+
+
+def test_the_gradient_of_an_overlapping_view_has_the_versions_of_its_writes() -> None:
+    wide = leaf(1.0, 2.0, 3.0).expand(2, 3).split(1)[0].expand(2, 3)
+    seen = wide.as_strided((2, 2), (0, 1))
+    (gradient,) = torch.autograd.grad(seen.sum(), wide)
+    assert gradient.tolist() == [[1.0, 1.0, 0.0]] * 2
+    assert gradient._version == 2
+
+
+def test_choosing_an_overload_keeps_no_tensor_alive() -> None:
+    kept = torch.ones(3)
+    seen = weakref.ref(kept)
+    gc.disable()
+    try:
+        kept.masked_fill(kept > 0, 1 - 1)
+        with contextlib.suppress(TypeError):
+            kept.masked_fill(kept > 0, "0")
+        del kept
+        assert seen() is None
+    finally:
+        gc.enable()
