@@ -20,17 +20,34 @@ class GradMode(threading.local):
     """The switches of this thread.
 
     Attributes:
-        enabled: ops on tensors that require grad make nodes (``torch.is_grad_enabled()``).
+        enabled: ops on tensors that require grad make nodes.
         inference: new tensors are inference tensors and nothing is tracked.
+        asked: in inference mode, what ``enable_grad`` and the like have asked for: it is shown, and nothing more.
         formula: a derivative formula runs and is itself recorded (``create_graph``).
     """
 
     enabled: bool = True
     inference: bool = False
+    asked: bool = False
     formula: bool = False
 
 
 grad_mode = GradMode()
+
+
+def is_grad_enabled() -> bool:
+    """Whether ops build a graph now, or would if this were not inference mode."""
+    return grad_mode.asked if grad_mode.inference else grad_mode.enabled
+
+
+def switch_grad(enabled: bool) -> bool:
+    """Set grad mode, and return what it was."""
+    before = is_grad_enabled()
+    if grad_mode.inference:
+        grad_mode.asked = enabled
+    else:
+        grad_mode.enabled = enabled
+    return before
 
 
 # The transforms of torch.func that are at work, innermost last: each says how a custom function is applied in it.
@@ -130,10 +147,10 @@ class _PlainContext(ModeContext):
         self.prev = False
 
     def __enter__(self) -> None:
-        self.prev, grad_mode.enabled = grad_mode.enabled, self.enabled
+        self.prev = switch_grad(self.enabled)
 
     def __exit__(self, *exc: object) -> None:
-        grad_mode.enabled = self.prev
+        switch_grad(self.prev)
 
 
 class no_grad(_PlainContext):  # noqa: N801
@@ -156,19 +173,18 @@ class set_grad_enabled(ModeContext):  # noqa: N801
             raise TypeError(
                 f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
             )  # fmt: skip
-        self.prev, self.mode = grad_mode.enabled, mode
-        grad_mode.enabled = mode
+        self.prev, self.mode = switch_grad(mode), mode
 
     def __call__(self, function: Any) -> Any:
         """Decorate ``function``; the switch that making this context was is taken back."""
-        grad_mode.enabled = self.prev
+        switch_grad(self.prev)
         return super().__call__(function)
 
     def __enter__(self) -> None:
-        grad_mode.enabled = self.mode
+        switch_grad(self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        grad_mode.enabled = self.prev
+        switch_grad(self.prev)
 
     def __str__(self) -> str:
         return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
@@ -191,20 +207,20 @@ class inference_mode(ModeContext):  # noqa: N801
 
     def __init__(self, mode: bool = True) -> None:
         self.mode = mode
-        self._before: list[tuple[bool, bool]] = []
+        self._before: list[tuple[bool, bool, bool]] = []
 
     def __enter__(self) -> None:
-        self._before.append((grad_mode.enabled, grad_mode.inference))
-        self._switch(not self.mode, self.mode)
+        self._before.append((grad_mode.enabled, grad_mode.asked, grad_mode.inference))
+        self._switch(not self.mode, False, self.mode)
 
     def __exit__(self, *exc: object) -> None:
         self._switch(*self._before.pop())
 
     @staticmethod
-    def _switch(enabled: bool, inference: bool) -> None:
+    def _switch(enabled: bool, asked: bool, inference: bool) -> None:
         if inference != grad_mode.inference:
             journal.require_full(1 if inference else -1)
-        grad_mode.enabled, grad_mode.inference = enabled, inference
+        grad_mode.enabled, grad_mode.asked, grad_mode.inference = enabled, asked, inference
 
     def clone(self) -> inference_mode:
         """A context with the same mode."""
@@ -233,11 +249,6 @@ class set_multithreading_enabled(ModeContext):  # noqa: N801
 
 for _mode in (no_grad, enable_grad, set_grad_enabled, inference_mode, set_multithreading_enabled):
     _mode.__module__ = "torch.autograd.grad_mode"
-
-
-def is_grad_enabled() -> bool:
-    """Whether ops build a graph now."""
-    return grad_mode.enabled
 
 
 def is_inference_mode_enabled() -> bool:

@@ -196,7 +196,7 @@ def _guarded(op: Op, core: Callable[..., Any]) -> Callable[..., Any]:
 
 def failed(op: Op, args: tuple[Any, ...]) -> None:
     """What a tracked call would have said before its kernel did: a view that may not be used is found first."""
-    if op.derivative is None or not grad_mode.enabled:
+    if op.derivative is None or op.schema.writes or not grad_mode.enabled:
         return
     for index in op.derivative.indices:
         for value in args[index] if isinstance(args[index], (list, tuple)) else (args[index],):
@@ -307,6 +307,8 @@ def any_wants(tensors: Any) -> bool:
 
 def track(op: Op, args: tuple[Any, ...], out: Any) -> None:
     """Make the node of a call whose inputs require grad, and hand it the results."""
+    if _all_inference(op, args):
+        return
     if isinstance(out, Tensor):
         if op.differentiable_outputs is None and out.dtype.category >= FLOAT:
             _track_one(op, args, out)
@@ -319,6 +321,23 @@ def track(op: Op, args: tuple[Any, ...], out: Any) -> None:
         set_history(node, carriers)
         node.save_arguments(args)
         node.save_results(results)
+
+
+# What PyTorch makes by writing into a new tensor, which is a normal one outside inference mode.
+_MADE_BY_COPYING = frozenset(("clone", "_to_copy"))
+
+
+def _all_inference(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether there are inference tensors only: their calls do not pass the Autograd key in any mode.
+
+    A number in a tensor's place becomes a normal tensor first.
+    """
+    first = args[0][0] if isinstance(args[0], (list, tuple)) and args[0] else args[0]
+    if not (isinstance(first, Tensor) and first._inference) or op.name in _MADE_BY_COPYING:
+        return False
+    places = [i for i, argument in enumerate(op.schema.arguments) if argument.type == "Tensor" and args[i] is not None]
+    values = [v for i in places for v in (args[i] if isinstance(args[i], (list, tuple)) else (args[i],))]
+    return all(isinstance(v, Tensor) and v._inference for v in values)
 
 
 def _track_one(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
@@ -471,7 +490,7 @@ def _track_views(op: Op, args: tuple[Any, ...], source: Tensor, made: tuple[Tens
         return
     for result in made:
         mark_view(result, source, multi, _replay(op, args) if op.name in REPLAYED else None)
-    if grad_mode.enabled and source._requires_grad:
+    if grad_mode.enabled and source._requires_grad and not source._inference:
         carriers = [m for m in made if m.dtype.category >= FLOAT]
         if carriers:
             node = make_node(op, args)

@@ -3,8 +3,8 @@
 Every run takes fresh ones: the first seed comes from the date, or from STRIDESCOPE_PROGRAM_SEED to see a failure again;
 STRIDESCOPE_PROGRAM_BATCHES says how many batches of 50.
 
-The aim is no difference at all. Until the last known kinds are mended a share of the op programs may differ (TOLERATED);
-each that does is printed as a warning with its seed.
+The aim is no difference at all. Until the last known kinds are mended a share of the op programs may differ
+(TOLERATED); each that does is printed as a warning with its seed.
 """
 
 from __future__ import annotations

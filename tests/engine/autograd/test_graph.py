@@ -145,3 +145,22 @@ def test_node_creation_hook_sees_every_node() -> None:
     with torch.autograd.graph.node_creation_hook(lambda node: seen.append(node.name())):
         (leaf(1.0) * 2).exp()
     assert seen == ["MulBackward0", "ExpBackward0"]
+
+
+def test_inference_mode_tracks_nothing_whatever_grad_mode_says() -> None:
+    x = torch.ones(3, requires_grad=True)
+    with torch.inference_mode(), torch.enable_grad():
+        assert torch.is_grad_enabled()
+        made = x * 2
+        assert made.is_inference() and not made.requires_grad and made.grad_fn is None
+    assert torch.is_grad_enabled()
+
+
+def test_inference_tensors_alone_are_not_tracked_outside_either() -> None:
+    with torch.inference_mode():
+        leaf = torch.ones(2, requires_grad=True)
+    assert leaf.requires_grad
+    assert [made.requires_grad for made in (leaf.view(2), leaf + leaf, leaf.exp(), torch.cat([leaf, leaf]))] == [
+        False
+    ] * 4
+    assert (leaf + torch.ones(2)).requires_grad and (leaf * 2).requires_grad and leaf.clone().requires_grad
