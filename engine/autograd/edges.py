@@ -25,6 +25,7 @@ from stridescope.engine.autograd.node import (
     set_history,
 )
 from stridescope.engine.events import RequiresGradSet, journal
+from stridescope.engine.layout import contiguous_format
 from stridescope.engine.tensor import Tensor
 
 
@@ -135,7 +136,7 @@ class CopySlices(Node):
             part = self.replay(whole)
         else:
             part = view_into(whole, self.view, self.view.offset - self.base.offset)
-        results = list(self.inner._run((part.clone(),)))
+        results = list(self.inner._run((part.clone(memory_format=contiguous_format),)))
         if results[0] is not None:
             part.copy_(results[0])
         return (None if self._edges[0][0] is None else whole, *results[1:])

@@ -190,7 +190,7 @@ class Derivative:
         parts = [sources.get(want) or self._source(want) for want in formula.wants]
         source = f"lambda grads, values: formula({', '.join(parts)})"
         scope = {
-            "formula": as_one_node(self.name, formula.function),
+            "formula": as_one_node(self.name, formula.inputs, formula.function),
             "needs": needs,
             "placed": _placed,
         }

@@ -54,6 +54,20 @@ def switch_grad(enabled: bool) -> bool:
 transforms: list[Callable[..., Any]] = []
 
 
+def in_cpp(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A composite in which numbers are those of C++: its ``x + 1`` has another node (``AddBackward1``)."""
+
+    @functools.wraps(function)
+    def within(*args: Any, **kwargs: Any) -> Any:
+        before, grad_mode.formula = grad_mode.formula, True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            grad_mode.formula = before
+
+    return within
+
+
 class Anomaly:
     """``torch.autograd.set_detect_anomaly``: whether nodes remember who made them and gradients are checked."""
 

@@ -118,10 +118,10 @@ class Outputs:
                 "Tensor and a second one that does the other operations). You can ask on the forum "
                 "https://discuss.pytorch.org/ if you need help to do this change."
             )
+        out._grad = None  # what retain_grad kept was that of the tensor before the write
         check_inplace(out, True)
         self.node._shapes = (*self.node._shapes, meta_of(out))
         rebase_history(out, self.node)
-        out._grad = None  # what retain_grad kept was that of the tensor before the write
         return out
 
     def _returned_as_is(self, out: Tensor) -> Tensor:

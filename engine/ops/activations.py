@@ -367,8 +367,10 @@ prelu_kernel = define(
     doc="The element where positive, else its share by a learned weight.",
     run=elementwise(lambda a, w: np.where(a > 0, a, w * a), "prelu_cpu", FLOATS, strides=like_strides),
     grads={
-        "self": lambda grad, self, weight: where(self > 0, grad, grad * weight),
-        "weight": lambda grad, self: where(self > 0, grad.new_zeros(()), grad * self),
+        "self,weight": lambda grad, self, weight: (
+            where(self > 0, grad, grad * weight),
+            where(self > 0, grad.new_zeros(()), grad * self),
+        )
     },
     samples=[((3, 4), (1, 4))],
     method=False,

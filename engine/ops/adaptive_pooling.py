@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
@@ -15,7 +16,7 @@ from stridescope.engine.kernels import pooling as kernels
 from stridescope.engine.layout import suggests_channels_last
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.determinism import alert
-from stridescope.engine.ops.pooling import PLACES, batched, unbatched, wrapped
+from stridescope.engine.ops.pooling import GATHER, batched, define_spread, unbatched, wrapped
 from stridescope.engine.ops.pooling_checks import check_1d
 from stridescope.engine.tensor import Tensor, fresh
 
@@ -64,7 +65,10 @@ def _average_core(dims: int) -> Any:
         f"_{name}_backward(Tensor grad_output, Tensor self) -> Tensor",
         doc="Each element's share of the gradients of its windows.",
         run=back,
-        grads={"grad_output": lambda grad, grad_output_sym_sizes: core.call(grad, grad_output_sym_sizes[-dims:])},
+        grads={
+            "grad_output": lambda grad, grad_output_sym_sizes: core.call(grad, grad_output_sym_sizes[-dims:]),
+            "self": lambda self: zeros_like(self),
+        },
         method=False,
         function=False,
     )
@@ -113,11 +117,12 @@ def _max_core(dims: int) -> Any:
         indices = fresh(formatted(unbatched(places, self), self), int64, self.device)
         return wrapped(values, self), indices
 
+    backward = define_spread(f"{name}_backward", dims)
     return define(
         f"{name}(Tensor self, int[{dims}] output_size) -> (Tensor, Tensor)",
         doc="Maxima of as many windows as asked for, and their places.",
         run=run,
-        grads={"self": lambda grad, self, result1: PLACES[dims][1](grad, self, result1)},
+        grads={"self": lambda grad, self, result1: backward.call(grad, self, result1)},
         node=f"AdaptiveMaxPool{dims}DBackward0",
         differentiable_outputs=(0,),
         samples=[((2, 3, *(6,) * dims), [2] * dims)],
@@ -220,7 +225,7 @@ def _define_unpool(dims: int) -> None:
         f"max_unpool{dims}d(Tensor self, Tensor indices, SymInt[{dims}] output_size{more}) -> Tensor",
         doc="The elements put at the places of a pooling, zeros elsewhere.",
         run=run,
-        grads={"self": lambda grad, indices: PLACES[dims][0](grad, indices)},
+        grads={"self": lambda grad, indices: GATHER[dims].call(grad, indices)},
         node=f"MaxUnpool{dims}DBackward0",
         method=False,
         namespace=NAMESPACE,

@@ -68,7 +68,8 @@ define(
 def _halves(y: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     if not y._array.ndim:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
-    return slice_.call(y, dim, 1, None, 1), slice_.call(y, dim, 0, -1, 1)
+    earlier = slice_.call(y, dim, 0, -1, 1)
+    return slice_.call(y, dim, 1, None, 1), earlier
 
 
 def _widths(y: Tensor, x: Tensor, dim: int, name: str) -> Tensor:
@@ -91,7 +92,7 @@ def _trapezoid_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
         raise RuntimeError("trapezoid: received a bool input for `x` or `y`, but bool is not supported")
     widths = _widths(y, x, dim, "trapezoid")
     later, earlier = _halves(y, dim)
-    return div_scalar.call((widths * (later + earlier)).sum(dim), 2.0)  # type: ignore[no-any-return]
+    return div_scalar.call(((later + earlier) * widths).sum(dim), 2.0)  # type: ignore[no-any-return]
 
 
 def _trapezoid_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
@@ -101,7 +102,7 @@ def _trapezoid_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
     if y.dtype.category == BOOL:
         raise RuntimeError("trapezoid: received a bool input for `y`, but bool is not supported")
     ends = y.select(dim, 0) + y.select(dim, -1)
-    return mul_scalar.call(y.sum(dim) - ends * 0.5, dx)  # type: ignore[no-any-return]
+    return mul_scalar.call(y.sum(dim) - mul_scalar.call(ends, 0.5), dx)  # type: ignore[no-any-return]
 
 
 def _empty_area(y: Tensor, dim: int) -> Tensor:
@@ -114,7 +115,7 @@ def _cumulative_x(y: Tensor, x: Tensor, dim: int = -1) -> Tensor:
         raise RuntimeError("cumulative_trapezoid: received a bool input for `x` or `y`, but bool is not supported")
     widths = _widths(y, x, dim, "cumulative_trapezoid")
     later, earlier = _halves(y, dim)
-    return div_scalar.call((widths * (later + earlier)).cumsum(dim), 2.0)  # type: ignore[no-any-return]
+    return div_scalar.call(((later + earlier) * widths).cumsum(dim), 2.0)  # type: ignore[no-any-return]
 
 
 def _cumulative_dx(y: Tensor, dx: Any = 1, dim: int = -1) -> Tensor:
@@ -178,7 +179,7 @@ def _even(self: Tensor, spacing: Any, dim: int, edge_order: int) -> Tensor:
     def at(k: int, length: int = 1) -> Any:
         return self.narrow(dim, k, length)
 
-    middle = (at(2, size - 2) - at(0, size - 2)) / 2.0
+    middle = div_scalar.call(at(2, size - 2) - at(0, size - 2), 2.0)
     if edge_order == 1:
         start, end = at(1) - at(0), at(size - 1) - at(size - 2)
     else:

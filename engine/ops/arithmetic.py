@@ -9,7 +9,7 @@ import numpy as np
 
 from stridescope.engine.autograd.formula import Derivative, Formula
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
-from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.op import DECLARED, define
 from stridescope.engine.dispatch.run import Guarded, Pointwise, pointwise, tensor_strides
 from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, cpp_name, dtype
 from stridescope.engine.kernels.fused import fused
@@ -219,10 +219,11 @@ def _number_minus_tensor() -> Derivative:
     return Derivative("SubBackward0", ("other", "self"), (formula,), arguments, (), frozenset(("self",)))
 
 
-for _tensor, _number in ((add, add_scalar.derivative), (sub, sub_scalar.derivative), (mul, mul_scalar.derivative),
-                         (rsub, _number_minus_tensor())):  # fmt: skip
-    assert _tensor.derivative is not None and _number is not None
-    _tensor.derivative.in_formulas(_number)
+_BY_NUMBER = {"add": add_scalar.derivative, "sub": sub_scalar.derivative, "mul": mul_scalar.derivative,
+              "rsub": _number_minus_tensor()}  # fmt: skip
+for _op in DECLARED:
+    if (_number := _BY_NUMBER.get(_op.name.removesuffix("_"))) is not None and _op.derivative is not None:
+        _op.derivative.in_formulas(_number)
 
 neg = define(
     "neg(Tensor self) -> Tensor",
@@ -317,7 +318,7 @@ addcdiv = define(
     grads={
         "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
         "tensor1": lambda grad, tensor2, value, tensor1_scalar_type: real_if(
-            tensor1_scalar_type, grad * conj(value / tensor2)
+            tensor1_scalar_type, grad * conj(tensor2.new_full((), value) / tensor2)
         ),
         "tensor2": lambda grad, tensor1, tensor2, value, tensor2_scalar_type: real_if(
             tensor2_scalar_type, -grad * conj(value * tensor1 / (tensor2 * tensor2))

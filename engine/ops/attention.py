@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.modes import in_cpp
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out, resolved
@@ -183,6 +184,7 @@ def _causal(query: Tensor, key: Tensor) -> Any:
     return query.new_ones(shape, dtype=bool_).tril()
 
 
+@in_cpp
 def _by_products(
     query: Tensor,
     key: Tensor,

@@ -232,9 +232,8 @@ def _polar(abs: Tensor, angle: Tensor) -> Tensor:
 
 
 def _polar_grads(grad: Tensor, result: Tensor, needs: tuple[bool, ...]) -> tuple[Tensor, Tensor]:
-    turned = grad * result.conj()
-    size = (grad.conj() * result.sgn()).real
-    return size, turned.imag
+    turned = grad.conj()
+    return (turned * result.sgn()).real, (turned * (result * 1j)).real
 
 
 define(

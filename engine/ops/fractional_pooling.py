@@ -12,7 +12,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import int64
-from stridescope.engine.ops.pooling import PLACES, batched, unbatched
+from stridescope.engine.ops.pooling import batched, define_spread, unbatched
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
 
@@ -90,10 +90,10 @@ def _each(value: Ints, dims: int) -> tuple[int, ...]:
 
 
 def _define(dims: int) -> None:
-    scatter = PLACES[dims][1]
+    scatter = define_spread(f"fractional_max_pool{dims}d_backward", dims).call
 
     def grad_self(grad: Tensor, self: Tensor, kernel_size: Ints, output_size: Ints, result1: Tensor) -> Tensor:
-        return scatter(grad, self, result1)
+        return scatter(grad, self, result1)  # type: ignore[no-any-return]
 
     size = f"int[{dims}]"
     define(

@@ -52,36 +52,44 @@ def _skew(x: Tensor) -> Tensor:
 
 
 def _one_on_diagonal(x: Tensor) -> Tensor:
-    size = x.shape[-1]
-    return x + x.new_ones((size,)).diag_embed()  # type: ignore[no-any-return]
+    x.diagonal(0, -2, -1).fill_(1)
+    return x
 
 
-def _svd_grad(grads: Any, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
+def _svd_grad(grads: Any, U: Tensor, S: Tensor, Vh: Tensor) -> Any:
     """The gradient of A = U S V^H; parts of U and V outside the first k vectors carry none."""
     gU, gS, gVh = grads
     k, m, n = S.shape[-1], U.shape[-2], Vh.shape[-1]
-    U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
-    gU, gVh = (gU.narrow(-1, 0, k) if gU is not None else None), (gVh.narrow(-2, 0, k) if gVh is not None else None)
-    inner = gS.diag_embed().to(U.dtype) if gS is not None else None
+    U, gU = (_first(t, -1, k) for t in (U, gU))
+    Vh, gVh = (_first(t, -2, k) for t in (Vh, gVh))
     if gU is None and gVh is None:
-        return (U * gS.unsqueeze(-2)) @ Vh if gS is not None else (U @ Vh) * 0  # type: ignore[no-any-return]
+        return U @ (gS.unsqueeze(-1) * Vh) if m >= n else (U * gS.unsqueeze(-2)) @ Vh
     left = _skew(U.mH @ gU) if gU is not None else None
     right = _skew(Vh @ gVh.mH) if gVh is not None else None
-    square = S * S
-    gaps = _one_on_diagonal(square.unsqueeze(-2) - square.unsqueeze(-1))
-    turned = _turned(left, right, S) / gaps
+    inner = _turned(left, right, S)
     if U.dtype.is_complex:
         _check_phase(left, right)
         if left is not None:
-            turned = turned + (left / (2.0 * S.unsqueeze(-2))).diagonal(0, -2, -1).diag_embed()
-    inner = turned if inner is None else turned + inner
+            inner = inner + (left / (2.0 * S.unsqueeze(-2))).diagonal(0, -2, -1).diag_embed()
+    if gS is not None:
+        inner = inner + gS.diag_embed()
     return _outside(U, S, Vh, gU if m > k else None, gVh if n > k else None, inner)
 
 
+def _first(x: Any, dim: int, count: int) -> Any:
+    """The first vectors; the others belong to no singular value."""
+    return x if x is None or x.shape[dim] == count else x.narrow(dim, 0, count)
+
+
 def _turned(left: Tensor | None, right: Tensor | None, S: Tensor) -> Any:
-    a = left * S.unsqueeze(-2) if left is not None else None
-    b = S.unsqueeze(-1) * right if right is not None else None
-    return a if b is None else b if a is None else a + b
+    square = S * S
+    gaps = _one_on_diagonal(square.unsqueeze(-2) - square.unsqueeze(-1))
+    if left is None:
+        assert right is not None
+        return S.unsqueeze(-1) * (right / gaps)
+    if right is None:
+        return (left / gaps) * S.unsqueeze(-2)
+    return (left * S.unsqueeze(-2) + S.unsqueeze(-1) * right) / gaps
 
 
 def _check_phase(left: Tensor | None, right: Tensor | None) -> None:
@@ -94,22 +102,16 @@ def _check_phase(left: Tensor | None, right: Tensor | None) -> None:
         raise RuntimeError(SVD_PHASE)
 
 
-def _outside(U: Tensor, S: Tensor, Vh: Tensor, gU: Tensor | None, gVh: Tensor | None, inner: Tensor) -> Tensor:
+def _outside(U: Tensor, S: Tensor, Vh: Tensor, gU: Tensor | None, gVh: Tensor | None, inner: Tensor) -> Any:
     """Add what U and V gain outside the space that they span."""
     if gU is not None:
         scaled = gU / S.unsqueeze(-2)
-        return (  # type: ignore[no-any-return]
-            (U @ inner + scaled - U @ (U.mH @ scaled)) @ Vh
-            if gVh is None
-            else ((U @ inner + scaled - U @ (U.mH @ scaled)) @ Vh + _right_outside(U, S, Vh, gVh))
-        )
-    whole = U @ inner @ Vh
-    return whole if gVh is None else whole + _right_outside(U, S, Vh, gVh)  # type: ignore[no-any-return]
-
-
-def _right_outside(U: Tensor, S: Tensor, Vh: Tensor, gVh: Tensor) -> Tensor:
-    scaled = gVh / S.unsqueeze(-1)
-    return U @ (scaled - (scaled @ Vh.mH) @ Vh)  # type: ignore[no-any-return]
+        inner = U @ inner + scaled - U @ (U.mH @ scaled)
+        return inner @ Vh
+    if gVh is not None:
+        scaled = gVh / S.unsqueeze(-1)
+        return U @ (inner @ Vh + scaled - (scaled @ Vh.mH) @ Vh)
+    return U @ (inner @ Vh) if U.shape[-2] >= Vh.shape[-1] else (U @ inner) @ Vh
 
 
 svd_op = define(
@@ -180,12 +182,10 @@ def _eigh_grad(grads: Any, L: Tensor, V: Tensor) -> Tensor:
     inner = V.mH @ gV
     if V.dtype.is_complex and not bool((inner.diagonal(0, -2, -1).imag.abs() < 1e-2).all()):
         raise RuntimeError("linalg_eigh" + EIG_PHASE)
-    gaps = _one_on_diagonal(L.unsqueeze(-2) - L.unsqueeze(-1))
-    inner = inner / gaps
-    inner = inner - inner.diagonal(0, -2, -1).diag_embed()
-    if gL is not None:
-        inner = inner + gL.diag_embed()
-    return V @ inner @ V.mH  # type: ignore[no-any-return]
+    inner = (inner - inner.mH) * 0.5 / _one_on_diagonal(L.unsqueeze(-2) - L.unsqueeze(-1))
+    diagonal = inner.diagonal(0, -2, -1)
+    diagonal.zero_() if gL is None else diagonal.copy_(gL)
+    return V @ (inner @ V.mH)  # type: ignore[no-any-return]
 
 
 _eigh_op = define(

@@ -65,12 +65,12 @@ def _through_svd(A: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
 
 
 def _back(result: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    """Dims of size 1 where the matrices were."""
+    """Two dims of size 1 where the matrices were, of the one that the reduction has kept."""
     if not keepdim:
         return result
-    order = _order(result._array.ndim + 2, dims)
+    order = _order(result._array.ndim + 1, dims)
     back = [order.index(d) for d in range(len(order))]
-    return result.unsqueeze(-1).unsqueeze(-1).permute(back)  # type: ignore[no-any-return]
+    return result.unsqueeze(-1).permute(back)  # type: ignore[no-any-return]
 
 
 def matrix_norm(A: Tensor, order: Any, dim: Sequence[int], keepdim: bool, kind: dtype | None) -> Tensor:
@@ -82,13 +82,13 @@ def matrix_norm(A: Tensor, order: Any, dim: Sequence[int], keepdim: bool, kind: 
     if order in ("nuc", 2, -2):
         check_precision("linalg.matrix_norm", A)
     if order == "nuc":
-        return _back(_through_svd(A, dims, keepdim).sum(-1), dims, keepdim)
+        return _back(_through_svd(A, dims, keepdim).sum(-1, keepdim), dims, keepdim)
     size = abs(float(order)) if not isinstance(order, str) else 0.0
     if size not in (1.0, 2.0, INF):
         raise RuntimeError(f"linalg.matrix_norm: Order {_shown(order)} not supported.")
     pick = op_call("amax" if order > 0 else "amin")
     if size == 2.0:
-        return _back(pick(_through_svd(A, dims, keepdim), (-1,), False), dims, keepdim)
+        return _back(pick(_through_svd(A, dims, keepdim), (-1,), keepdim), dims, keepdim)
     first, second = dims if size == 1.0 else dims[::-1]
     if not keepdim and first < second:
         second -= 1

@@ -81,10 +81,9 @@ def _qr_grad(grads: Any, Q: Tensor, R: Tensor, mode: str) -> Tensor | None:
 
 def _tall_grad(gQ: Tensor, gR: Tensor, Q: Tensor, R: Tensor) -> Tensor:
     upper = (gR @ R.mH - Q.mH @ gQ).triu()
-    both = upper + upper.mH
-    diagonal = upper.diagonal(0, -2, -1)
-    diagonal = diagonal.real if diagonal.dtype.is_complex else diagonal
-    middle = both - both.diagonal(0, -2, -1).diag_embed() + diagonal.diag_embed()
+    middle = upper + upper.mH
+    diagonal = middle.diagonal(0, -2, -1)
+    (diagonal.real if diagonal.dtype.is_complex else diagonal).mul_(0.5)
     return solve_triangular.call(R.mH, Q @ middle + gQ, False, False, False)  # type: ignore[no-any-return]
 
 

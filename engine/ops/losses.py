@@ -56,7 +56,7 @@ def _symmetric(slope: Callable[..., Tensor]) -> Mapping[str, Callable[..., Tenso
     """The gradients of a loss of the difference: of both arguments, with opposite signs."""
     return {
         "self": lambda grad, self, target, reduction: shared_out(grad, reduction, self.numel()) * slope(self - target),
-        "target": lambda grad, self, target, reduction: (
+        "target": lambda grad, target, self, reduction: (
             shared_out(grad, reduction, self.numel()) * slope(target - self)
         ),
     }
@@ -98,6 +98,10 @@ def _smooth_l1_slope(difference: Tensor, beta: float) -> Any:
     return where(difference.abs() < beta, difference / beta, flat) if beta else flat
 
 
+def _smooth_l1_grad(grad: Tensor, self: Tensor, target: Tensor, reduction: int, beta: float) -> Any:
+    return shared_out(grad, reduction, self.numel()) * _smooth_l1_slope(self - target, beta)
+
+
 smooth_l1_kernel = _paired(_smooth_l1, "smooth_l1_cpu", 1)
 l1_kernel = _paired(lambda a, b: np.abs(a - b), "abs_cpu", 0)
 
@@ -113,12 +117,8 @@ define(
     doc="Squared for small differences, absolute for large ones.",
     run=_run_smooth_l1,
     grads={
-        "self": lambda grad, self, target, reduction, beta: (
-            shared_out(grad, reduction, self.numel()) * _smooth_l1_slope(self - target, beta)
-        ),
-        "target": lambda grad, self, target, reduction, beta: (
-            shared_out(grad, reduction, self.numel()) * _smooth_l1_slope(target - self, beta)
-        ),
+        "self": lambda grad, self, target, reduction, beta: _smooth_l1_grad(grad, self, target, reduction, beta),
+        "target": lambda grad, target, self, reduction, beta: _smooth_l1_grad(grad, target, self, reduction, beta),
     },
     samples=[((3, 4), (3, 4))],
     method=False,
@@ -136,6 +136,10 @@ def _huber_slope(difference: Tensor, delta: float) -> Any:
     return where(difference.abs() < delta, difference, difference.sign() * delta)
 
 
+def _huber_grad(grad: Tensor, self: Tensor, target: Tensor, reduction: int, delta: float) -> Any:
+    return shared_out(grad, reduction, self.numel()) * _huber_slope(self - target, delta)
+
+
 huber_kernel = _paired(_huber, "huber_cpu", 1)
 
 
@@ -150,12 +154,8 @@ define(
     doc="Squared for small differences, linear for large ones.",
     run=_run_huber,
     grads={
-        "self": lambda grad, self, target, reduction, delta: (
-            shared_out(grad, reduction, self.numel()) * _huber_slope(self - target, delta)
-        ),
-        "target": lambda grad, self, target, reduction, delta: (
-            shared_out(grad, reduction, self.numel()) * _huber_slope(target - self, delta)
-        ),
+        "self": lambda grad, self, target, reduction, delta: _huber_grad(grad, self, target, reduction, delta),
+        "target": lambda grad, target, self, reduction, delta: _huber_grad(grad, target, self, reduction, delta),
     },
     samples=[((3, 4), (3, 4))],
     method=False,
@@ -221,7 +221,7 @@ def _bce_grad(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None,
 
 
 def _bce_target_grad(grad: Tensor, self: Tensor, weight: Tensor | None, reduction: int) -> Any:
-    result = ((1 - self).log().clamp_min(-100) - self.log().clamp_min(-100)) * grad
+    result = -op_call("logit")(self) * grad
     result = result if weight is None else result * weight
     return shared_out(result, reduction, self.numel())
 
@@ -294,8 +294,10 @@ def _kl_div(self: Tensor, target: Tensor, reduction: int, *, log_target: bool) -
     if not (self.dtype.is_floating_point and target.dtype.is_floating_point):
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
-        return reduced(target.exp() * (target - self), reduction)
-    return reduced(op_call("xlogy.Tensor")(target, target) - target * self, reduction)
+        apart = target - self  # C++ computes the right operand first
+        return reduced(target.exp() * apart, reduction)
+    product = target * self
+    return reduced(op_call("xlogy.Tensor")(target, target) - product, reduction)
 
 
 define(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import one_device, resolved
@@ -155,7 +156,7 @@ def _define_backward(name: str) -> Any:
         "Tensor total_weight) -> Tensor",
         doc="The gradient of the loss: minus the weight at each element's class.",
         run=_run_backward,
-        grads={"grad_output": again},
+        grads={"grad_output": again, "self": lambda self: zeros_like(self)},
         method=False,
         function=False,
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.modes import in_cpp
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
@@ -45,6 +46,7 @@ def _minus(number: float, tensor: Tensor) -> Any:
     return tensor.new_full((), number) - tensor
 
 
+@in_cpp
 def _hinge(self: Tensor, target: Tensor, margin: float, reduction: int) -> Any:
     zeros = op_call("zeros_like")(self)
     far = _minus(margin, self).clamp_min(0)
@@ -59,6 +61,7 @@ define(
 )
 
 
+@in_cpp
 def _cosine(input1: Tensor, input2: Tensor, target: Tensor, margin: float, reduction: int) -> Any:
     dims = target.dim()
     if dims not in (0, 1):
@@ -86,6 +89,7 @@ define(
 )
 
 
+@in_cpp
 def _triplet(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float, p: float, eps: float, swap: bool, reduction: int
 ) -> Any:
@@ -113,8 +117,13 @@ define(
 )
 
 
+@in_cpp
 def _poisson(input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
-    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if log_input:
+        product = target * input  # C++ computes the right operand first
+        loss = input.exp() - product
+    else:
+        loss = input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         loss = loss + stirling.masked_fill(target <= 1, 0)

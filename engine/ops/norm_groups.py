@@ -119,7 +119,7 @@ def _layer_grad(
 def _inverse_deviation(input: Tensor, dims: tuple[int, ...], rstd: Tensor) -> Any:
     """``rstd`` as a function of the input again; the node keeps no eps, so it is read off the saved result."""
     var = (input - input.mean(dims, True)).square().mean(dims, True)
-    eps = (rstd.detach() ** -2 - var.detach()).clamp_min(0)
+    eps = rstd.detach() ** -2 - var.detach()  # which may be negative
     return (var + eps).rsqrt()
 
 

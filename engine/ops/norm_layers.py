@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.autograd.modes import grad_mode, in_cpp
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out, resolved
@@ -337,6 +337,7 @@ def check_normalized(input: Tensor, shape: Ints, weight: Tensor | None, bias: Te
         )
 
 
+@in_cpp
 def _rms_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None, eps: float | None) -> Any:
     check_normalized(input, normalized_shape, weight, None, rms=True)
     if input.dtype.category < FLOAT:
@@ -347,7 +348,7 @@ def _rms_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None, eps:
     if eps is None:
         eps = float(np.finfo(np.float64 if input.dtype.itemsize == 8 and input.dtype.category == FLOAT
                              or input.dtype.itemsize == 16 else np.float32).eps)  # fmt: skip
-    scale = op_call("rsqrt")(op_call("pow.Tensor_Scalar")(wide, 2).mean(dims, True).add_(eps))
+    scale = op_call("rsqrt")(op_call("pow.Tensor_Scalar")(wide, 2).mean(dims, True) + eps)
     result = wide.mul(scale) if weight is None else wide.mul(scale).mul(weight)
     return result.to(input.dtype)
 

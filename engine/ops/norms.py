@@ -1,4 +1,4 @@
-"""Norms and distances: vector_norm, norm, dist, cdist, renorm, logsumexp."""
+"""Norms: vector_norm, norm, dist, renorm, logsumexp."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, default_float, dtype, scalar_name
-from stridescope.engine.layout import broadcast_shapes, wrap_dim
-from stridescope.engine.ops.lookup import concatenated, op_call
+from stridescope.engine.layout import wrap_dim
+from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.reduce import added, axes, unreduced, widened, wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
@@ -264,109 +262,8 @@ define(
     samples=[((3, 4), (1,))],
 )
 
-# ---- cdist -------------------------------------------------------------------------------------------------------
 
-
-def _check_cdist(x1: Tensor, x2: Tensor, p: float) -> None:
-    a, b = x1._array, x2._array
-    for name, tensor in (("X1", x1), ("X2", x2)):
-        if tensor.dtype.category != FLOAT:
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {scalar_name(tensor.dtype)}")
-    for name, array in (("X1", a), ("X2", b)):
-        if array.ndim < 2:
-            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {array.ndim}D")
-    if a.shape[-1] != b.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {a.shape[-1]} X2: {b.shape[-1]}")
-    if p < 0:
-        raise RuntimeError("cdist only supports non-negative p values")
-
-
-def _cdist_run(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor:
-    _check_cdist(x1, x2, p)
-    a, b = resolved(x1), resolved(x2)
-    kind = result_type(x1, x2)
-    if kind.itemsize == 2 and a.size and b.size:
-        raise not_implemented("cdist", kind)
-    apart = cast(a, kind)[..., :, None, :] - cast(b, kind)[..., None, :, :]
-    result = lengths(apart, p, (apart.ndim - 1,), False) if a.shape[-1] else np.zeros(apart.shape[:-1], kind.np)
-    return wrapped(result, kind, x1)
-
-
-def _cdist_grads(
-    grad: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor, needs: tuple[bool, ...]
-) -> tuple[Tensor, Tensor]:
-    if not result._array.size or not x1.shape[-1]:
-        return x1.new_zeros(x1.shape), x2.new_zeros(x2.shape)
-    apart = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    slope = norm_grad(grad, apart, p, result, (apart._array.ndim - 1,), False)
-    return slope.sum(-2), -slope.sum(-3)
-
-
-cdist_forward = define(
-    "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
-    doc="The p-norm distance of each pair of rows.",
-    run=_cdist_run,
-    node="CdistBackward0",
-    grads={"x1,x2": _cdist_grads},
-    method=False,
-)
-
-
-def _euclidean(x1: Tensor, x2: Tensor) -> Tensor:
-    """Distances out of one matrix product: ``|a|² - 2ab + |b|²``, which loses digits where points are close."""
-    square1, square2 = x1.pow(2).sum(-1, True), x2.pow(2).sum(-1, True)
-    first = concatenated([x1.mul(-2), square1, square1.new_ones(square1.shape)], -1)
-    second = concatenated([x2, square2.new_ones(square2.shape), square2], -1)
-    return first.matmul(second.mT).clamp_min_(0).sqrt_()  # type: ignore[no-any-return]
-
-
-def _euclidean_grads(grad: Tensor, x1: Tensor, x2: Tensor, result: Tensor) -> tuple[Tensor, Tensor]:
-    ratio = (grad / result).masked_fill(result == 0, 0)
-    return (
-        x1 * ratio.sum(-1, True) - ratio.matmul(x2),
-        x2 * ratio.sum(-2, False).unsqueeze(-1) - ratio.mT.matmul(x1),
-    )
-
-
-_euclidean_dist = define(
-    "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
-    doc="The Euclidean distance of each pair of rows, by a matrix product.",
-    run=lambda x1, x2: _euclidean(x1.detach(), x2.detach()),
-    grads={"x1,x2": _euclidean_grads},
-    method=False,
-)
-# From this many rows on, distances are found by a matrix product unless the mode says otherwise.
-MANY_ROWS = 25
-
-
-def _by_product(x1: Tensor, x2: Tensor, mode: int | None) -> Tensor:
-    """Euclidean distances of batches that broadcast."""
-    _check_cdist(x1, x2, 2.0)
-    batch = broadcast_shapes(tuple(x1.shape[:-2]), tuple(x2.shape[:-2]))
-    shape = (*batch, x1.shape[-2], x2.shape[-2])
-    if not math.prod(shape) or not x1.shape[-1]:
-        return cdist_forward.call(x1, x2, 2.0, mode)  # type: ignore[no-any-return]
-    if math.prod(batch) != 1:
-        x1, x2 = (t.expand((*batch, *t.shape[-2:])).contiguous().view((-1, *t.shape[-2:])) for t in (x1, x2))
-    return _euclidean_dist.call(x1, x2).view(shape)  # type: ignore[no-any-return]
-
-
-MODES = {"use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": 1, "donot_use_mm_for_euclid_dist": 2}
-
-
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
-    """``torch.cdist``: the p-norm distance of each pair of rows of two batches."""
-    if compute_mode not in MODES:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    mode = MODES[compute_mode]
-    matrices = x1._array.ndim > 1 < x2._array.ndim
-    many = mode == 1 or (mode is None and matrices and max(x1.shape[-2], x2.shape[-2]) > MANY_ROWS)
-    if p == 2 and matrices and many:
-        return _by_product(x1, x2, mode)
-    return cdist_forward.call(x1, x2, p, mode)  # type: ignore[no-any-return]
-
-
-FUNCTIONS: dict[str, Any] = {"norm": norm, "cdist": cdist}
+FUNCTIONS: dict[str, Any] = {"norm": norm}
 METHODS: dict[str, Any] = {
     "norm": lambda self, p="fro", dim=None, keepdim=False, dtype=None: norm(self, p, dim, keepdim, dtype=dtype)
 }

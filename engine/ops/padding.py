@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
@@ -143,7 +144,7 @@ def _edge_op(dims: int, reflect: bool) -> None:
         f"{name}_backward(Tensor grad_output, Tensor self, SymInt[{2 * dims}] padding) -> Tensor",
         doc="Every copy's gradient, added to its source.",
         run=back,
-        grads={"grad_output": lambda grad, padding: op.call(grad, padding)},
+        grads={"grad_output": lambda grad, padding: op.call(grad, padding), "self": lambda self: zeros_like(self)},
         method=False,
         function=False,
     )

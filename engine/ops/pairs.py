@@ -14,6 +14,7 @@ from stridescope.engine.dispatch.run import Guarded, into, pointwise, row_major
 from stridescope.engine.dtype import BOOL, FLOAT, scalar_name
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.choice import where
+from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.powers import complex_pow, pow_base
 from stridescope.engine.tensor import Tensor
 
@@ -40,8 +41,8 @@ define(
     doc="The length of the hypotenuse over two sides.",
     run=elementwise(np.hypot, "hypot_cpu", "f"),
     grads={
-        "self": lambda grad, self, result: grad * (self / result),
-        "other": lambda grad, other, result: grad * (other / result),
+        "self": lambda grad, self, result: grad * self / result,
+        "other": lambda grad, other, result: grad * other / result,
     },
     samples=[((3, 4), (4,))],
     inplace=True,
@@ -73,8 +74,8 @@ define(
     doc="The logarithm to base 2 of 2 to the self plus 2 to the other.",
     run=elementwise(np.logaddexp2, "logaddexp2_cpu", "f"),
     grads={
-        "self": lambda grad, self, other: grad / (1 + (other - self).exp2()),
-        "other": lambda grad, self, other: grad / (1 + (self - other).exp2()),
+        "self": lambda grad, self, other: grad / (1 + op_call("pow.Scalar")(2, other - self)),
+        "other": lambda grad, self, other: grad / (1 + op_call("pow.Scalar")(2, self - other)),
     },
     samples=[((3, 4), (4,))],
 )

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
@@ -41,7 +44,7 @@ def _numbers(array: Array, like: Tensor) -> Tensor:
 def picked(self: Tensor, places: Tensor, dims: int) -> Tensor:
     """The values at the places of a pooling: what its gradient's gradient is."""
     array = kernels.gather(batched(resolved(self), dims), batched(resolved(places), dims))
-    return wrapped(array, self)
+    return fresh(np.ascontiguousarray(unbatched(array, self)), self.dtype, self.device)
 
 
 def spread(grad: Tensor, self: Tensor, places: Tensor, dims: int) -> Tensor:
@@ -50,28 +53,34 @@ def spread(grad: Tensor, self: Tensor, places: Tensor, dims: int) -> Tensor:
     return wrapped(array, self)
 
 
-def define_places(dims: int) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
-    """The two ops that carry gradients to and from the places of a pooling."""
-    gather = define(
+def _define_gather(dims: int) -> Any:
+    return define(
         f"_max_pool{dims}d_gather(Tensor self, Tensor indices) -> Tensor",
         doc="The elements at the places of a pooling.",
         run=lambda self, indices: picked(self, indices, dims),
-        grads={"self": lambda grad, self, indices: scatter.call(grad, self, indices)},
+        grads={"self": lambda grad, self, indices: SPREAD[dims].call(grad, self, indices)},
         method=False,
         function=False,
     )
-    scatter = define(
-        f"max_pool{dims}d_with_indices_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+
+
+def define_spread(name: str, dims: int) -> Any:
+    """The op that carries the gradients of maxima over ``dims`` dims back to the places of a pooling."""
+    return define(
+        f"{name}(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
         doc="The gradient of each maximum, put where the maximum stood.",
         run=lambda grad_output, self, indices: spread(grad_output, self, indices, dims),
-        grads={"grad_output": lambda grad, indices: gather.call(grad, indices)},
+        grads={
+            "grad_output": lambda grad, indices: GATHER[dims].call(grad, indices),
+            "self": lambda grad: zeros_like(grad),
+        },
         method=False,
         function=False,
     )
-    return gather.call, scatter.call
 
 
-PLACES = {dims: define_places(dims) for dims in (2, 3)}
+GATHER = {dims: _define_gather(dims) for dims in (2, 3)}
+SPREAD = {dims: define_spread(f"max_pool{dims}d_with_indices_backward", dims) for dims in (2, 3)}
 
 
 def _max_run(dims: int) -> Callable[..., tuple[Tensor, Tensor]]:
@@ -92,7 +101,6 @@ def _max_run(dims: int) -> Callable[..., tuple[Tensor, Tensor]]:
 
 def _define_max(dims: int) -> Any:
     size = f"int[{dims}]"
-    scatter = PLACES[dims][1]
 
     def grad_self(
         grad: Tensor,
@@ -104,7 +112,7 @@ def _define_max(dims: int) -> Any:
         ceil_mode: bool,
         result1: Tensor,
     ) -> Tensor:
-        return scatter(grad, self, result1)
+        return SPREAD[dims].call(grad, self, result1)  # type: ignore[no-any-return]
 
     arguments = f"(Tensor self, {size} kernel_size, {size} stride=[], {size} padding=0, {size} dilation=1, "
     with_indices = define(
@@ -238,7 +246,7 @@ def _define_average(dims: int) -> Any:
         f"{name}_backward(Tensor grad_output, Tensor self, {numbers}) -> Tensor",
         doc="Each element's share of the gradients of its windows.",
         run=_average_back(dims, name),
-        grads={"grad_output": grad_back},
+        grads={"grad_output": grad_back, "self": lambda self: zeros_like(self)},
         method=False,
         function=False,
     )

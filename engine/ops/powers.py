@@ -13,6 +13,7 @@ from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import Guarded, laid_out, resolved, row_major, tensor_strides
 from stridescope.engine.dtype import INTEGER, bool_, complex128, float64
 from stridescope.engine.ops.arithmetic import conj, real_if
+from stridescope.engine.ops.lookup import where
 from stridescope.engine.tensor import Tensor, fresh
 
 
@@ -96,11 +97,11 @@ def _exponent_grad(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) ->
     log = self.log() if isinstance(self, Tensor) else np.log(self)
     if isinstance(log, Tensor):
         settled = (self == 0).logical_and(exponent.real >= 0 if exponent.dtype.is_complex else exponent >= 0)
-        return real_if(exponent.dtype, grad * conj((result * log).masked_fill(settled, 0)))
-    slope = result * log.item()
+        return real_if(exponent.dtype, grad * where(settled, grad.new_zeros(()), conj(result * log)))
+    slope = conj(result * log.item())
     if self == 0:
-        slope = slope.masked_fill(exponent.real >= 0 if exponent.dtype.is_complex else exponent >= 0, 0)
-    return real_if(exponent.dtype, grad * conj(slope))
+        slope = where(exponent.real >= 0 if exponent.dtype.is_complex else exponent >= 0, grad.new_zeros(()), slope)
+    return real_if(exponent.dtype, grad * slope)
 
 
 pow_tensor = define(
@@ -110,7 +111,7 @@ pow_tensor = define(
     node="PowBackward1",
     grads={
         "self": lambda grad, self, exponent: real_if(
-            self.dtype, grad * conj((exponent * self.pow(exponent - 1)).masked_fill(exponent == 0, 0))
+            self.dtype, where(exponent == 0, grad.new_zeros(()), grad * conj(exponent * self.pow(exponent - 1)))
         ),
         "exponent": lambda grad, self, exponent, result: _exponent_grad(grad, self, exponent, result),
     },

@@ -47,8 +47,8 @@ def wrapped(array: Array, kind: dtype, tensor: Tensor) -> Tensor:
 
 
 def unreduced(tensor: Tensor, sizes: Sequence[int], dims: Sequence[int] | int | None, keepdim: bool) -> Tensor:
-    """A reduced tensor with dims of size 1 where the reduced ones were."""
-    if not keepdim and sizes:
+    """A reduced tensor with dims of size 1 where the reduced ones were; one of all dims broadcasts as it is."""
+    if not keepdim and sizes and (isinstance(dims, int) or dims):
         for dim in sorted(axes(dims, len(sizes))):
             tensor = tensor.unsqueeze(dim)
     return tensor
@@ -217,12 +217,12 @@ def _prod_all_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
         return grad.new_zeros(self.shape)  # type: ignore[no-any-return]
     if self._array.all():
         return grad * conj(result / self)  # type: ignore[no-any-return]
-    return grad * conj(_others(self.reshape(-1), 0).reshape(self.shape))  # type: ignore[no-any-return]
+    return (grad * conj(_others(self.reshape(-1), 0))).view(self.shape)  # type: ignore[no-any-return]
 
 
 def _prod_dim_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim: bool) -> Tensor:
     if not self._array.ndim:
-        return grad.clone()  # type: ignore[no-any-return]
+        return grad * conj(result / self) if self._array.all() else grad.clone()  # type: ignore[no-any-return]
     dim = wrap_dim(dim, self._array.ndim)
     if not keepdim:
         grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)

@@ -67,7 +67,9 @@ def _var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bo
     if freedom <= 0:
         return grad.new_full((), float("nan")) * self  # type: ignore[no-any-return]
     scale = 2.0 / freedom
-    grad = unreduced(grad, self.shape, dim, keepdim)
+    if dim is None or not self._array.ndim:
+        return (scale * grad) * (self - self.mean())  # type: ignore[no-any-return]
+    grad = grad if self._array.ndim == 1 else unreduced(grad, self.shape, dim, keepdim)
     return (scale * grad) * (self - self.mean(axes(dim, self._array.ndim), True))  # type: ignore[no-any-return]
 
 

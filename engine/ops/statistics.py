@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.modes import in_cpp
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, resolved
@@ -335,6 +336,7 @@ def _check_weights(name: str, weights: Tensor | None, count: int, whole: bool) -
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
+@in_cpp
 def _cov(self: Tensor, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
     if self._array.ndim > 2:
         raise RuntimeError(
@@ -355,7 +357,7 @@ def _cov(self: Tensor, correction: int = 1, fweights: Tensor | None = None, awei
         norm = 0
     other = (centred if weights is None else centred * weights).t()
     product = op_call("matmul")(centred, other.conj() if other.dtype.is_complex else other)
-    return (product / norm).squeeze()  # type: ignore[no-any-return]
+    return (product / (norm if isinstance(norm, Tensor) else product.new_full((), norm))).squeeze()  # type: ignore[no-any-return]
 
 
 def _centred(
@@ -363,11 +365,13 @@ def _centred(
 ) -> tuple[Tensor, Any]:
     """The rows less their (weighted) means, and what their products are divided by."""
     if weights is None:
-        mean = rows.mean(1, keepdim=True) if count else rows.sum(1, keepdim=True)
-        return rows - mean, count - correction
+        mean = rows.sum(1) / rows.new_full((), count) if count else rows.sum(1)
+        return rows - mean.unsqueeze(1), count - correction
     total = weights.sum()
-    mean = (rows * weights).sum(1, keepdim=True) / total
-    if aweights is None or correction == 0:
+    mean = ((rows * weights).sum(1) / total).unsqueeze(1)
+    if correction == 0:
+        norm = total
+    elif aweights is None:
         norm = total - correction
     else:
         norm = total - correction * (weights * aweights).sum() / total
@@ -391,7 +395,7 @@ def _corrcoef(self: Tensor) -> Tensor:
     c = _cov(self)
     if not c._array.ndim:
         return c / c  # type: ignore[no-any-return]
-    d = c.diag()
+    d = c.diagonal()
     deviation = (d.real if d.dtype.is_complex else d).sqrt()
     scaled = c / deviation.view(-1, 1) / deviation.view(1, -1)
     if not scaled.dtype.is_complex:

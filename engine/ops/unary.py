@@ -12,6 +12,7 @@ from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.run import into, like_strides
 from stridescope.engine.ops.arithmetic import conj, mul_scalar
+from stridescope.engine.ops.lookup import where
 from stridescope.engine.tensor import Tensor
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
@@ -84,8 +85,9 @@ def _sinc(a: Any) -> Any:
 
 def _sinc_grad(grad: Tensor, self: Tensor) -> Tensor:
     angle = self * math.pi
-    inside: Tensor = grad * conj((angle * angle.cos() - angle.sin()) / (angle * self))
-    return inside.masked_fill(angle == 0.0, 0)  # type: ignore[no-any-return]
+    square = self * self * math.pi
+    inside: Tensor = grad * conj((angle * angle.cos() - angle.sin()) / square)
+    return where(square == 0.0, grad.new_zeros(()), inside)
 
 
 def _erf(a: Any) -> Any:
@@ -138,7 +140,7 @@ _TABLE: tuple[tuple[Any, ...], ...] = (
      lambda grad, self: grad * conj((self.pow(2) + 1).rsqrt())),
     ("acosh", np.arccosh, "The inverse of the hyperbolic cosine.", _acosh_grad),
     ("atanh", np.arctanh, "The inverse of the hyperbolic tangent.",
-     lambda grad, self: grad * conj(1 / (1 - self.pow(2)))),
+     lambda grad, self: grad / conj(1 - self.pow(2))),
     ("sigmoid", _sigmoid, "Squeezes each element into (0, 1).",
      lambda grad, result: grad * conj((1 - result) * result)),
     ("sinc", _sinc, "The sine of pi x divided by pi x, 1 at zero.", _sinc_grad),
@@ -192,8 +194,7 @@ define(
 
 
 def _select(condition: Tensor, inside: Tensor, outside: float) -> Tensor:
-    result: Tensor = inside.masked_fill(condition.logical_not(), outside)
-    return result
+    return where(condition, inside, inside.new_full((), outside))
 
 
 def _scaled_angle(name: str, factor: float, doc: str) -> None:

@@ -32,6 +32,7 @@ from stridescope.engine.layout import (
 )
 from stridescope.engine.ops import (
     FUNCTIONS,
+    distance,
     indexed,
     joining,
     linalg_lu,
@@ -76,7 +77,7 @@ globals().update(views_shape.FUNCTIONS)
 globals().update(joining.FUNCTIONS)
 globals().update(selecting.FUNCTIONS)
 globals().update(windows.FUNCTIONS)
-for _module in (norms, searching, indexed, products, linalg_lu, spectral, removed):
+for _module in (norms, distance, searching, indexed, products, linalg_lu, spectral, removed):
     globals().update(_module.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
 globals().update(_settings.FUNCTIONS)

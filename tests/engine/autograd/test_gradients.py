@@ -88,6 +88,7 @@ CALLS: list[Callable[[], Any]] = [
     lambda: F.adaptive_avg_pool2d(x(1, 1, 4, 5), 2),
     lambda: F.adaptive_avg_pool3d(x(1, 1, 2, 3, 4), 2),
     lambda: F.adaptive_max_pool2d(x(1, 1, 4, 4), 2),
+    lambda: F.adaptive_max_pool3d(x(1, 1, 2, 4, 4), 2),
     lambda: F.max_unpool2d(*F.max_pool2d(x(1, 1, 4, 4), 2, return_indices=True), 2),
     lambda: F.max_unpool3d(*F.max_pool3d(x(1, 1, 2, 2, 2), 2, return_indices=True), 2),
     lambda: F.fold(x(1, 4, 4), (3, 3), 2),
@@ -225,6 +226,7 @@ CALLS: list[Callable[[], Any]] = [
     lambda: t.ormqr(x(3, 2), x(2), x(3, 2)),
     lambda: F.pairwise_distance(x(2, 3), x(2, 3)),
     lambda: t._native_batch_norm_legit(x(3, 2), x(2), x(2), t.zeros(2).double(), t.ones(2).double(), True, 0.1, 1e-5),
+    lambda: t._native_batch_norm_legit(x(3, 2), x(2), x(2), True, 0.1, 1e-5),
     lambda: t._pack_padded_sequence(x(3, 2, 2), i(3, 1), False),
     # numbers
     lambda: x(2).div(x(2), rounding_mode=None),
@@ -234,6 +236,7 @@ CALLS: list[Callable[[], Any]] = [
     lambda: t.fft.rfft(x(4)),
     lambda: t.fft.irfft(c(3)),
     lambda: t.cdist(x(2, 3), x(2, 3, low=2.0, high=3.0)),
+    lambda: t.cdist(x(2, 3), x(2, 3, low=2.0, high=3.0), compute_mode="use_mm_for_euclid_dist"),
     lambda: F.pdist(x(3, 2)),
     lambda: t.xlogy(x(2), x(2)),
     lambda: t.xlogy(0.5, x(2)),
@@ -268,8 +271,9 @@ def differentiable(op: Op) -> bool:
 NEVER = ("NotImplemented",)
 # Their results are random, or do not depend on the values; or PyTorch has no derivative for them and says so.
 WITHOUT = frozenset((
-    "_ctc_loss", "_rrelu_with_noise", "_standard_gamma", "_unique2", "_unique_consecutive", "alias", "bernoulli",
-    "binomial", "fractional_max_pool2d", "fractional_max_pool3d", "geqrf", "igamma", "igammac", "mkldnn_rnn_layer",
+    "_cdist_backward", "_ctc_loss", "_pdist_backward", "_rrelu_with_noise", "_standard_gamma", "_unique2",
+    "_unique_consecutive", "alias", "bernoulli", "binomial", "fractional_max_pool2d", "fractional_max_pool2d_backward",
+    "fractional_max_pool3d", "fractional_max_pool3d_backward", "geqrf", "igamma", "igammac", "mkldnn_rnn_layer",
     "native_dropout", "normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor", "poisson", "special_zeta",
     "special_zeta.other_scalar", "unique_dim",
 ))  # fmt: skip
@@ -348,8 +352,8 @@ HALVED: dict[str, Callable[..., Any]] = {
 }
 # Second derivatives that PyTorch does not have either, but for those of grid_sampler, which we lack.
 FIRST_ONLY = frozenset((
-    "_pdist_forward", "_scaled_dot_product_flash_attention_for_cpu", "_segment_reduce", "grid_sampler_2d",
-    "grid_sampler_3d", "multi_margin_loss", "multilabel_margin_loss_forward",
+    "_cdist_forward", "_pdist_forward", "_scaled_dot_product_flash_attention_for_cpu", "_segment_reduce",
+    "grid_sampler_2d", "grid_sampler_3d", "multi_margin_loss", "multilabel_margin_loss_forward",
 ))  # fmt: skip
 
 

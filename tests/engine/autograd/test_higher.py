@@ -183,3 +183,70 @@ def test_a_graph_goes_with_its_last_reference(name: str, run: bool) -> None:
     del y, child
     x.grad = None
     assert [node().name() for node in nodes if node() is not None and not hasattr(node(), "variable")] == []
+
+
+def graph_of(tensor: Any) -> list[tuple[str, list[Any]]]:
+    """The nodes below a tensor, breadth first: each one's name and the numbers of its children."""
+    numbers = {tensor.grad_fn: 0}
+    queue = [tensor.grad_fn]
+    found = []
+    for node in queue:
+        for child, _ in node.next_functions:
+            if child is not None and child not in numbers:
+                numbers[child] = len(queue)
+                queue.append(child)
+        name = node.name().removeprefix("torch::autograd::")
+        found.append((name, [None if child is None else numbers[child] for child, _ in node.next_functions]))
+    return found
+
+
+LEAF = ("AccumulateGrad", [])
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda x: F.max_pool2d(x, 1), [("MaxPool2DWithIndicesBackwardBackward0", [None, 1]), LEAF]),
+        (lambda x: F.avg_pool2d(x, 1), [("AvgPool2DBackwardBackward0", [None, 1]), LEAF]),
+        (lambda x: F.adaptive_max_pool2d(x, 1), [("AdaptiveMaxPool2DBackwardBackward0", [None, 1]), LEAF]),
+        (lambda x: F.pad(x, (1, 1, 1, 1), "replicate"), [("ReplicationPad2DBackwardBackward0", [None, 1]), LEAF]),
+        (lambda x: F.logsigmoid(x), [("LogSigmoidBackwardBackward0", [None, 1]), LEAF]),
+        (lambda x: F.celu(x), [("EluBackwardBackward0", [None, 1]), LEAF]),
+        (lambda x: F.layer_norm(x, (2, 2)), [("NativeLayerNormBackwardBackward0", [None, 1] + [None] * 4), LEAF]),
+        (
+            lambda x: F.batch_norm(x, None, None, training=True),
+            [("NativeBatchNormBackwardBackward0", [None, 1, None, None, None]), LEAF],
+        ),
+        (lambda x: x.var(), [("MulBackward0", [None, 1]), ("SubBackward0", [2, 3]), LEAF, ("MeanBackward0", [2])]),
+        (lambda x: F.hardsigmoid(x), [("NotImplemented", [1]), LEAF]),
+    ],
+)
+def test_a_gradient_has_the_graph_of_pytorch(function: Any, expected: Any) -> None:
+    x = torch.arange(8.0).reshape(2, 1, 2, 2).requires_grad_()
+    out = function(x)
+    (gradient,) = torch.autograd.grad(out, x, torch.ones_like(out), create_graph=True)
+    assert graph_of(gradient) == expected
+
+
+def test_the_gradient_of_a_target_has_the_arguments_the_other_way_round() -> None:
+    x, target = torch.ones(3, requires_grad=True), torch.zeros(3, requires_grad=True)
+    gradients = torch.autograd.grad(F.mse_loss(x, target), (x, target), create_graph=True)
+    leaves = [[child and child.variable for child, _ in g.grad_fn.next_functions] for g in gradients]
+    assert [[leaf is x if leaf is not None else None for leaf in row] for row in leaves] == [
+        [None, True, False],
+        [None, False, True],
+    ]
+
+
+def test_a_flat_second_derivative_is_zeros() -> None:
+    x = torch.tensor([-1.0, 2.0], requires_grad=True)
+    (first,) = torch.autograd.grad(F.leaky_relu(x).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x)
+    assert second.tolist() == [0.0, 0.0]
+
+
+def test_the_gradient_inside_a_written_view_is_row_major() -> None:
+    x, base = torch.ones(3, 2, requires_grad=True), torch.zeros(2, 3)
+    base.t().add_(x)
+    base.exp().sum().backward()
+    assert x.grad.stride() == (2, 1) and x.grad._version == 0
