@@ -12,7 +12,7 @@ from stridescope.app import jumps
 from stridescope.app.panels.watches import FIRST_NUMBER
 from stridescope.app.point_dialog import PointDialog
 from stridescope.app.selection import Selection
-from stridescope.app.session import RUNNING, WAITING
+from stridescope.app.session import IMPORTING, RUNNING, WAITING
 from stridescope.app.tensor_points import point_at, tensor_of
 from stridescope.app.text import tr
 from stridescope.engine.recording.model import State
@@ -46,6 +46,7 @@ class Debugging(QObject):
         self._session.points.changed.connect(self._show_points)
         self._session.points.counted.connect(self._show_points)
         self._session.changed.connect(self._follow_status)
+        self._session.told.connect(self._note_told)
         self._session.answered.connect(self._answer)
         self._session.completed.connect(self._console.complete)
         self._session.inspected.connect(self._variables.answer)
@@ -162,6 +163,10 @@ class Debugging(QObject):
     def _say(self, words: str) -> None:
         self._said = words
         self._window.banner.say(words, failure=False)
+
+    def _note_told(self, words: str) -> None:
+        """Take back later what the session said of a stop; how far an import is, it takes back itself."""
+        self._said = words if self._session.status != IMPORTING else ""
 
     def _fall_silent(self) -> None:
         """Take back what was said of a step that one looks at no more."""

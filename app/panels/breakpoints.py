@@ -25,7 +25,7 @@ class BreakpointsPanel(Table):
     asked = Signal()  # for a new one
 
     def __init__(self) -> None:
-        super().__init__((tr("stop when"), tr("condition"), tr("hits")), tr("Breakpoints"))
+        super().__init__((tr("stop when"), tr("hits"), tr("condition")), tr("Breakpoints"))
         self.header_tool = QPushButton(tr("New…"))
         self.header_tool.setAccessibleName(tr("new breakpoint"))
         self.header_tool.clicked.connect(self.asked)
@@ -39,11 +39,11 @@ class BreakpointsPanel(Table):
         rows = []
         for place, point in enumerate(points.all, 1):
             hits = str(points.hits.get(point, 0)) + (f" / {point.skip + 1}" if point.skip else "")
-            remark = points.remarks.get(point, "")
-            words = ("● " if point.enabled else "○ ") + describe(point) + (f" · {remark}" if remark else "")
-            rows.append(TableRow(place, (words, point.condition, hits), quiet=not point.enabled))
+            words = ("● " if point.enabled else "○ ") + describe(point)
+            cells = (words, points.remarks.get(point, hits), point.condition)
+            rows.append(TableRow(place, cells, quiet=not point.enabled))
         self.show_rows(rows)
-        self.fit_columns((170, 110, 50))
+        self.fit_columns((170, 50, 70))
 
     def present(self, moment: Moment) -> None:
         """Breakpoints belong to the script, not to a moment of it."""

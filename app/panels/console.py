@@ -78,14 +78,14 @@ class ConsolePanel(QWidget):
     def answer(self, _number: int, text: str, ok: bool) -> None:
         """Show the answer to what was asked."""
         if text:
-            self._write(text.rstrip("\n") + "\n", "text" if ok else "err")
+            self._write(text.rstrip("\n"), "text" if ok else "err")
 
     def _ask(self) -> None:
         text = self.line.text()
         if not text.strip():
             return
         self._number += 1
-        self._write(f">>> {text}\n", "dim")
+        self._write(f">>> {text}", "dim")
         self.line.remember(text)
         if self._live:
             self.asked.emit(self._number, text)
@@ -108,15 +108,17 @@ class ConsolePanel(QWidget):
             return
         self.line.setText(text[: len(text) - len(word)] + os.path.commonprefix(fitting))
         if len(fitting) > 1:
-            self._write("  ".join(name.rpartition(".")[2] for name in fitting[:60]) + "\n", "faint")
+            self._write("  ".join(name.rpartition(".")[2] for name in fitting[:60]), "faint")
 
     def _write(self, text: str, color: str) -> None:
         style = QTextCharFormat()
         style.setForeground(themes.active().color(color))
         cursor = QTextCursor(self.view.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
-        cursor.insertText(text, style)
-        self.view.verticalScrollBar().setValue(self.view.verticalScrollBar().maximum())
+        # The break between two texts comes before the second, so that nothing empty stands at the end.
+        cursor.insertText(text if self.view.document().isEmpty() else f"\n{text}", style)
+        self.view.moveCursor(QTextCursor.MoveOperation.End)
+        self.view.ensureCursorVisible()
 
 
 def _last_word(text: str) -> str:

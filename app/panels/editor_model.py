@@ -128,7 +128,8 @@ def _where(moment: Moment) -> str:
         )
     elif state.op is not None and _on_line(state):
         at, total = _op_of_line(moment)
-        parts += [tr("op {n} of {total}", n=at, total=total), state.op.op.partition("::")[2] or state.op.op]
+        parts += [tr("op {n} of {total}", n=at, total=total)] if at else []
+        parts += [state.op.op.partition("::")[2] or state.op.op]
     return " · ".join(parts)
 
 

@@ -11,7 +11,7 @@ from stridescope.app.panels.spec import PanelSpec
 from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.text import tr
 
-WIDTHS = (190, 80, 56, 64, 60, 110, 40)
+WIDTHS = (150, 64, 50, 56, 54, 70, 40)
 
 
 class ModulesPanel(Table):

@@ -186,7 +186,7 @@ def test_the_console_answers(qtbot: QtBot, run: Callable[[str], MainWindow]) -> 
     console.line.setText("x + 22")
     with qtbot.waitSignal(window.session.answered, timeout=PATIENCE):
         qtbot.keyClick(console.line, Key.Key_Return)
-    assert console.view.toPlainText() == ">>> x + 22\n42\n"
+    assert console.view.toPlainText() == ">>> x + 22\n42"
 
 
 def test_standard_input(qtbot: QtBot, run: Callable[[str], MainWindow]) -> None:
