@@ -210,6 +210,48 @@ def _block_diag(*tensors: Any) -> Tensor:
     return block_diag.call(tensors)  # type: ignore[no-any-return]
 
 
+def _chunk_dim(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> int:
+    """The dim to cut, counted from the front; raises RuntimeError when the tensors do not go together."""
+    name = "_chunk_cat expects"
+    if num_chunks < 1:
+        raise RuntimeError(f"{name} positive num_chunks")
+    if not tensors:
+        raise RuntimeError(f"{name} a non-empty input tensor list")
+    first = tensors[0]
+    if any(not t._array.size for t in tensors):
+        raise RuntimeError(f"{name} non-empty tensor")
+    if any(t.dtype is not first.dtype for t in tensors):
+        raise RuntimeError(f"{name} all input tensors with the same dtype")
+    if dim < 0 and len({t._array.ndim for t in tensors}) > 1:
+        raise RuntimeError(f"{name} non-negative dim when input tensors have different ndims")
+    dim = wrap_dim(dim, first._array.ndim) if dim < 0 else dim
+    if any(dim >= t._array.ndim for t in tensors):
+        raise RuntimeError(f"{name} dim < ndim for all input tensors")
+    if any(t._array.shape[:dim] != first._array.shape[:dim] for t in tensors):
+        raise RuntimeError(f"{name} same sizes of 0,...,dim-1 dimensions for all tensors")
+    return dim
+
+
+def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
+    dim = _chunk_dim(tensors, dim, num_chunks)
+    parts = []
+    for tensor in tensors:
+        array = resolved(tensor)
+        missing = -array.shape[dim] % num_chunks
+        padded = np.pad(array, [(0, missing if d == dim else 0) for d in range(array.ndim)])
+        parts.append(padded.reshape((*array.shape[:dim], num_chunks, -1)))
+    joined = np.concatenate(parts, dim + 1)
+    return fresh(joined, tensors[0].dtype, tensors[0].device)
+
+
+define(
+    "_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor",
+    doc="Each tensor cut into chunks along a dim, filled up with zeros; then the chunks of the same number in a row.",
+    run=_chunk_cat,
+    method=False,
+)
+
+
 def _check_vector(tensor: Tensor) -> None:
     if tensor._array.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(tensor._array.shape)}")

@@ -23,7 +23,6 @@ from stridescope.engine.ops.linalg_common import (
     stacked,
 )
 from stridescope.engine.ops.linalg_lu import int_result
-from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.warn import internal, warn_once
@@ -78,7 +77,7 @@ def _solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool, unitrian
         )
     need_lapack("triangular_solve_cpu", B)
     x = back_substituted(resolved(self), resolved(B), upper, left, unitriangular)
-    return column_major(x, B.dtype, B) if left else wrapped(x, B.dtype, B)
+    return column_major(x, B.dtype, B)
 
 
 def _solve_triangular_grads(

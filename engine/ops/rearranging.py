@@ -272,5 +272,5 @@ define(
 define(
     "diagflat(Tensor self, int offset=0) -> Tensor",
     doc="A matrix with the elements on its diagonal.",
-    composite=lambda self, offset=0: diag_embed.call(reshape.call(self, (-1,)), offset, -2, -1),
+    composite=lambda self, offset=0: diag_embed.call(self.contiguous().view(-1), offset, -2, -1),
 )

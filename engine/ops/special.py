@@ -11,7 +11,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import Op, define, node_name
 from stridescope.engine.dispatch.run import into
-from stridescope.engine.dtype import BOOL, FLOAT, default_float
+from stridescope.engine.dtype import BOOL, FLOAT, INTEGER, default_float, scalar_name
 from stridescope.engine.ops.arithmetic import add_scalar, mul_scalar
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.lookup import op_call
@@ -90,10 +90,14 @@ def _polygamma(a: Any, n: int) -> Any:
 
     if n == 0:
         return _digamma(a)
+    wide = a.astype(np.float64)
+    if n == 1:  # left of a half by reflection
+        left = wide < 0.5
+        right = special.zeta(2.0, np.where(left, 1 - wide, wide))
+        return np.where(left, math.pi**2 / np.sin(math.pi * wide) ** 2 - right, right).astype(a.dtype)
     sign = 1.0 if n % 2 else -1.0
-    result = sign * math.factorial(n) * special.zeta(n + 1.0, a.astype(np.float64))
-    undefined = np.isneginf(a) if n == 1 else np.isposinf(a)
-    return np.where(undefined, np.nan, result).astype(a.dtype)
+    result = sign * math.factorial(n) * _zeta(np.full(wide.shape, n + 1.0), wide)
+    return np.where(np.isposinf(a), np.nan, result).astype(a.dtype)
 
 
 _polygamma_kernel = {
@@ -147,7 +151,26 @@ define(
     doc="The logarithm of the multivariate gamma function.",
     run=_mvlgamma_run,
     grads={"self": lambda grad, self, p: _mvlgamma_grad(grad, self, p)},
-    inplace=True,
+    samples=[((3, 4), 2)],
+)
+
+
+def _mvlgamma_in_place(self: Tensor, p: int) -> Tensor:
+    if self.dtype.category == INTEGER:
+        raise RuntimeError(
+            f"mvlgamma: result type {scalar_name(self.dtype)} can't be cast to the desired output type "
+            f"{scalar_name(default_float())}"
+        )
+    return into(_mvlgamma_run)(self, p)  # type: ignore[no-any-return]
+
+
+define(
+    "mvlgamma_(Tensor(a!) self, int p) -> Tensor(a!)",
+    doc="The logarithm of the multivariate gamma function. Written in place.",
+    run=_mvlgamma_in_place,
+    node="MvlgammaBackward0",
+    grads={"self": lambda grad, self, p: _mvlgamma_grad(grad, self, p)},
+    function=False,
 )
 
 

@@ -251,13 +251,15 @@ def _edges_of(self: Tensor, bins: Any, range: Sequence[float] | None) -> list[Ar
     width = self.shape[-1]
     columns = resolved(self).reshape(-1, width)
     if isinstance(bins, (list, tuple)) and bins and isinstance(bins[0], Tensor):
+        if len(bins) != width:
+            raise RuntimeError(
+                f"torch.histogramdd: expected {width} sequences of bin edges for a {width}-dimensional histogram but "
+                f"got {len(bins)}"
+            )
         return [resolved(b) for b in bins]
     counts = [bins] * width if isinstance(bins, int) else list(bins)
     if len(counts) != width:
-        raise RuntimeError(
-            "torch.histogramdd(): if bins is a sequence of size D, the input must have D columns, but got "
-            f"{len(counts)} bins for {width} columns"
-        )
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     edges = []
     for k, count in enumerate(counts):
         low, high = (range[2 * k], range[2 * k + 1]) if range is not None else (0.0, 0.0)
@@ -291,7 +293,7 @@ def _histogramdd(
     self: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
     if self._array.ndim < 2:
-        raise RuntimeError("torch.histogramdd(): input tensor should have at least 2 dimensions")
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     given = isinstance(bins, (list, tuple)) and bool(bins) and isinstance(bins[0], Tensor)
     takes = self.dtype.category == FLOAT if given else self.dtype in (float32, float64)
     if not takes:

@@ -248,6 +248,7 @@ CALLS: list[Callable[[], Any]] = [
     lambda: t.pow(2.0, x(2)),
     lambda: t.polygamma(1, x(2)),
     lambda: t.mvlgamma(x(2) + 2, 2),
+    lambda: t.cdist(x(3, 2), x(4, 2), compute_mode="use_mm_for_euclid_dist"),
     lambda: t.frexp(x(2)),
     lambda: t.round(x(2), decimals=1),
     lambda: t.nextafter(x(2), x(2)),
