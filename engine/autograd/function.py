@@ -10,7 +10,7 @@ from typing import Any
 
 from stridescope.engine.autograd.blank import zeros
 from stridescope.engine.autograd.edges import gradient_edge
-from stridescope.engine.autograd.modes import grad_mode, transforms
+from stridescope.engine.autograd.modes import ForwardMode, grad_mode, transforms
 from stridescope.engine.autograd.node import LAST, Gradients, Node, set_history
 from stridescope.engine.autograd.saved import FREED, SavedTensor, record_saved
 from stridescope.engine.autograd.wrap import Outputs
@@ -85,6 +85,8 @@ class BackwardCFunction(Node, FunctionCtx):
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What ``save_for_backward`` kept; raises RuntimeError when it was freed or written in place since."""
+        if self.saved_for_forward is not None:
+            return self.saved_for_forward
         if self._released:
             raise RuntimeError(FREED)
         return tuple(None if kept is None else kept.unpack(self) for kept in self.saved_variables or ())
@@ -272,6 +274,20 @@ def _bound(
 
 def applied(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], split: bool) -> Any:
     """Run ``forward`` (and ``setup_context``) and put the node into the graph; ``split`` says that both are written."""
+    if ForwardMode.custom is None:
+        outputs, node, single = _forward(cls, args, kwargs, split)
+    else:
+        given = (*args, *kwargs.values())
+        outputs, node, single = ForwardMode.custom(lambda: _forward(cls, args, kwargs, split), given)
+    node.saved_for_forward = None
+    node.dirty_tensors = node.non_differentiable = None
+    return outputs[0] if single else outputs
+
+
+def _forward(
+    cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], split: bool
+) -> tuple[tuple[Any, ...], Any, bool]:
+    """The results, the node, and whether ``forward`` gave one result that is not a tuple."""
     given = (*args, *kwargs.values())
     is_tensor = tuple(isinstance(a, Tensor) for a in given)
     needs = tuple(isinstance(a, Tensor) and a._requires_grad for a in given)
@@ -292,9 +308,7 @@ def applied(cls: type[Function], args: tuple[Any, ...], kwargs: dict[str, Any], 
     outputs = Outputs(node, given, (raw,) if single else raw, executable, split).wrapped()
     if executable:
         node._keep(outputs)
-    node.saved_for_forward = None
-    node.dirty_tensors = node.non_differentiable = None
-    return outputs[0] if single else outputs
+    return outputs, node, single
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -68,6 +68,18 @@ def in_cpp(function: Callable[..., Any]) -> Callable[..., Any]:
     return within
 
 
+class ForwardMode:
+    """Forward-mode differentiation, as far as other rooms have to know of it.
+
+    Attributes:
+        custom: what becomes of a call of a custom function; None while no dual level is entered.
+        serial: the number of the level: tangents of levels that were left do not count.
+    """
+
+    custom: Callable[..., Any] | None = None
+    serial: int = 0
+
+
 class Anomaly:
     """``torch.autograd.set_detect_anomaly``: whether nodes remember who made them and gradients are checked."""
 

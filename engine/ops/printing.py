@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.modes import ForwardMode
 from stridescope.engine.dispatch.launches import read_back
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import bool_, default_complex, default_float, int64
@@ -191,7 +192,7 @@ def _suffixes(tensor: Tensor) -> list[str]:
         found.append(f"size={tuple(tensor._array.shape)}")
     if _dtype_shown(tensor):
         found.append(f"dtype={tensor.dtype}")
-    return found + _history(tensor)
+    return found + _history(tensor) + _tangent(tensor)
 
 
 def _history(tensor: Tensor) -> list[str]:
@@ -203,6 +204,14 @@ def _history(tensor: Tensor) -> list[str]:
         name = type(node).__name__
         return [f"grad_fn=<{node.name().rsplit('::', 1)[-1] if name == 'CppFunction' else name}>"]
     return ["requires_grad=True"] if tensor._requires_grad else []
+
+
+def _tangent(tensor: Tensor) -> list[str]:
+    """The tangent of a dual tensor, while its level is entered."""
+    if ForwardMode.custom is None:
+        return []
+    found = tensor.__dict__.get("_tangents", {}).get(ForwardMode.serial)
+    return [] if found is None else [f"tangent={found}"]
 
 
 def _joined(body: str, suffixes: list[str], indent: int) -> str:

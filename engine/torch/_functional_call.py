@@ -54,9 +54,9 @@ def _tied(own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
 def _check(module: Any, own: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     said = []
     if unexpected := [name for name in given if name not in own]:
-        said.append(f"Unexpected key(s): {', '.join(map(repr, unexpected))}.")
+        said.append(f"Unexpected key(s): {', '.join(map(repr, sorted(unexpected)))}.")
     if missing := [name for name in own if name not in given]:
-        said.append(f"Missing key(s): {', '.join(map(repr, missing))}.")
+        said.append(f"Missing key(s): {', '.join(map(repr, sorted(missing)))}.")
     if said:
         lines = "\n\t".join(said)
         raise RuntimeError(f"Error(s) in reparametrizing for {type(module).__name__}:\n\t{lines}")

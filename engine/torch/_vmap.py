@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -203,7 +204,7 @@ def vmap(
         leaves, unflatten = flatten(args)
         size = _size(leaves, dims)
         results = _examples(func, VmapInfo(size, randomness), (leaves, dims, unflatten), kwargs)
-        return _joined(func, results, out_dims, size)
+        return _joined(func, results, out_dims, size, _place(leaves, dims))
 
     return wrapper
 
@@ -267,6 +268,16 @@ def _size(leaves: Sequence[Any], dims: Sequence[int | None]) -> int:
     return sizes[0]
 
 
+def _place(leaves: Sequence[Any], dims: Sequence[int | None]) -> int:
+    """Where the mapped dim of the results stands in memory: first, unless all arguments have it elsewhere.
+
+    It is last, however many dims a result has, where it is the last one of every argument.
+    """
+    mapped = [(leaf._array.ndim, dim) for leaf, dim in zip(leaves, dims, strict=True) if dim is not None]
+    places = {sys.maxsize if dim == ndim - 1 and dim else dim for ndim, dim in mapped}
+    return places.pop() if len(places) == 1 else 0
+
+
 # ---- one example after another ---------------------------------------------------------------------------------------
 
 
@@ -314,7 +325,7 @@ def _check_out_dims(func: Function, out_dims: Any) -> None:
         )
 
 
-def _joined(func: Function, examples: list[Example], out_dims: Any, size: int) -> Any:
+def _joined(func: Function, examples: list[Example], out_dims: Any, size: int, place: int) -> Any:
     first = examples[0]
     dims = spread(out_dims, first.result)
     if dims is None:
@@ -327,12 +338,13 @@ def _joined(func: Function, examples: list[Example], out_dims: Any, size: int) -
     depends = [any(column) for column in zip(*(example.depends for example in examples), strict=True)]
     _, unflatten = flatten(first.result)
     return unflatten([
-        _result(func, column, dim, batched, size)
+        _result(func, column, dim, batched, size, place)
         for column, dim, batched in zip(columns, dims, depends, strict=True)
     ])  # fmt: skip
 
 
-def _result(func: Function, column: tuple[Any, ...], dim: int | None, batched: bool, size: int) -> Any:
+def _result(func: Function, column: tuple[Any, ...], dim: int | None, batched: bool, size: int, place: int) -> Any:
+    """The results of all examples as one; in memory the mapped dim stands where the arguments have it."""
     first = column[0]
     if dim is None:
         if batched:
@@ -351,4 +363,6 @@ def _result(func: Function, column: tuple[Any, ...], dim: int | None, batched: b
         return zeros(shape, first)
     if not batched:  # the same for all: nothing is copied
         return first.unsqueeze(0).expand(size, *first._array.shape).movedim(0, dim)
-    return op_call("stack")(list(column), dim)
+    place, dim = min(place, first._array.ndim), dim % (first._array.ndim + 1)
+    stacked = op_call("stack")(list(column), place)
+    return stacked if place == dim else stacked.movedim(place, dim)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from stridescope.engine.autograd import api
 from stridescope.engine.autograd.blank import zeros_like
-from stridescope.engine.autograd.modes import ModeContext, enable_grad
+from stridescope.engine.autograd.modes import ForwardMode, ModeContext, enable_grad
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.recorded import Interceptors
 from stridescope.engine.events import journal
@@ -40,7 +40,11 @@ class UnpackedDualTensor(NamedTuple):
 
 def enter_dual_level() -> int:
     """Enter a level in which dual tensors can be made."""
+    if _Levels.current >= 0:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _Levels.current += 1
+    ForwardMode.custom = _custom
+    ForwardMode.serial += 1
     Interceptors.before.append(_push)
     journal.require_full(1)
     return _Levels.current
@@ -54,6 +58,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
         raise RuntimeError(
             "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
         )
+    ForwardMode.custom = None
     Interceptors.before.remove(_push)
     journal.require_full(-1)
     _Levels.current -= 1
@@ -76,15 +81,17 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
+    if level > _Levels.current:
+        raise RuntimeError("Invalid level given to _make_dual")
     for name, one in (("primal", tensor), ("tangent", tangent)):
         if not (one.dtype.is_floating_point or one.dtype.is_complex):
             raise ValueError(f"Expected {name} to be floating point or complex, but got: {one.dtype}")
-    if tensor.shape != tangent.shape:
+    if _tangent(tensor) is not None:
         raise RuntimeError(
-            f"Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
-            f"{list(tangent.shape)}."
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level "
+            f"{level} is not supported."
         )
+    _check_sizes(tensor, tangent)
     dual = tensor.view_as(tensor) if tensor._requires_grad else alias(tensor)
     _set_tangent(dual, tangent)
     return dual
@@ -101,16 +108,25 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     return UnpackedDualTensor(primal, tangent)
 
 
+def _check_sizes(tensor: Tensor, tangent: Tensor) -> None:
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
+
+
 def _tangent(value: Any) -> Tensor | None:
     if not isinstance(value, Tensor):
         return None
-    found: Tensor | None = value.__dict__.get("_tangents", {}).get(_Levels.current)
+    found: Tensor | None = value.__dict__.get("_tangents", {}).get(ForwardMode.serial)
     return found
 
 
 def _set_tangent(tensor: Tensor, tangent: Tensor | None) -> None:
     if tangent is not None:
-        tensor.__dict__.setdefault("_tangents", {})[_Levels.current] = tangent
+        tensor.__dict__.setdefault("_tangents", {})[ForwardMode.serial] = tangent
 
 
 def _push(op: Op, call: Callable[..., Any], *args: Any) -> Any:
@@ -129,6 +145,58 @@ def _push(op: Op, call: Callable[..., Any], *args: Any) -> Any:
         for out, tangent in zip(_several(result), tangents, strict=True):
             _set_tangent(out, tangent if op.view else _own(tangent, args))
     return result
+
+
+def _custom(run: Callable[[], Any], args: tuple[Any, ...]) -> Any:
+    """Call a custom function: its ``forward`` makes no tangents, its ``jvp`` does."""
+    tangents = [_tangent(arg) for arg in args]
+    busy, _Levels.busy = _Levels.busy, True
+    try:
+        outputs, node, single = run()
+        if busy or all(tangent is None for tangent in tangents):
+            return outputs, node, single
+        given = [_filled(node, arg, tangent) for arg, tangent in zip(args, tangents, strict=True)]
+    finally:
+        _Levels.busy = busy
+    results = node.apply_jvp(*given)
+    found = results if isinstance(results, tuple) else (results,)
+    if len(found) != len(outputs):
+        raise RuntimeError(
+            "Function's jvp returned an invalid number of forward gradients "
+            f"(expected {len(outputs)} but got {len(found)})"
+        )
+    written = {id(arg): tangent for arg, tangent in zip(args, given, strict=True) if isinstance(arg, Tensor)}
+    for number, (out, tangent) in enumerate(zip(outputs, found, strict=True)):
+        _check_jvp(number, out, tangent, written)
+        if tangent is not None:
+            _set_tangent(out, tangent)
+    return outputs, node, single
+
+
+def _filled(node: Any, arg: Any, tangent: Tensor | None) -> Tensor | None:
+    """What ``jvp`` is given for an argument: zeros for a tensor without a tangent, unless it asks for None."""
+    if tangent is not None or not isinstance(arg, Tensor) or not node.materialize_grads:
+        return tangent
+    return zeros_like(arg) if arg.dtype.is_floating_point or arg.dtype.is_complex else None
+
+
+def _check_jvp(number: int, out: Any, tangent: Any, written: dict[int, Any]) -> None:
+    """Raise RuntimeError for what ``jvp`` may not return for this result."""
+    if tangent is None:
+        return
+    if not isinstance(tangent, Tensor):
+        raise RuntimeError(f"expected Variable or None (got {type(tangent).__name__}) for grad output {number}.")
+    _check_sizes(out, tangent)
+    if id(out) in written:
+        if written[id(out)] is not tangent:
+            raise RuntimeError(
+                "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is "
+                "modifying an input inplace, then the jvp function must modify the corresponding gradient inplace."
+            )
+    elif out._base_tensor is not None and tangent._base_tensor is None:
+        raise RuntimeError(
+            "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
+        )
 
 
 def _own(tangent: Tensor | None, args: Sequence[Any]) -> Tensor | None:
@@ -176,8 +244,20 @@ def _written(op: Op, call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     if old is not None and tangents[0] is not None:
         old.copy_(tangents[0])
     else:
-        _set_tangent(args[0], tangents[0])
+        _start_tangent(args[0], tangents[0])
     return result
+
+
+def _start_tangent(target: Tensor, tangent: Tensor | None) -> None:
+    """A tensor without a tangent was written with one; a view's is a view of its base's."""
+    base = target._base_tensor
+    if tangent is None or base is None or _tangent(base) is not None:
+        _set_tangent(target, tangent)
+        return
+    whole = zeros_like(base)
+    _set_tangent(base, whole)
+    part = whole.as_strided(target._array.shape, target.strides, target.offset - base.offset)
+    _set_tangent(target, part.copy_(tangent))
 
 
 def _pushed(op: Op, args: tuple[Any, ...]) -> tuple[Tensor | None, ...]:

@@ -264,11 +264,16 @@ class _Frame:
             self.rerun()
         self.done.add(number)
         count, expected = self.counts[number], len(self.holders)
+        if count > expected:
+            raise CheckpointError(
+                "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                f"forward pass.\n\n{_TIP}"
+            )
         if count != expected:
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {expected}\nNumber of tensors saved during "
-                f"recomputation: {count}.\n{_TIP}"
+                f"recomputation: {count}.\n\n{_TIP}"
             )
         if self.check:
             self._compare(number)
@@ -288,16 +293,11 @@ class _Frame:
             said = "\n".join(wrong)
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
-                f"during the forward pass.\n{said}\n.\n\n{_LONG_TIP}"
+                f"during the forward pass.\n{said}\n.\n\n{_TIP}"
             )
 
 
 _TIP = (
-    "Tip: To see a more detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)`."
-)
-
-
-_LONG_TIP = (
     "Tip: To see a more detailed error message, either pass `debug=True` to\n`torch.utils.checkpoint.checkpoint(...)` "
     "or wrap the code block\nwith `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\nenable "
     "checkpoint\u2011debug mode globally.\n\nIf this error occurs under torch.compile with automatic_dynamic_shapes "

@@ -250,3 +250,23 @@ def test_the_gradient_inside_a_written_view_is_row_major() -> None:
     base.t().add_(x)
     base.exp().sum().backward()
     assert x.grad.stride() == (2, 1) and x.grad._version == 0
+
+
+@pytest.mark.parametrize(
+    ("again", "options", "text"),
+    [
+        (lambda a: a.sin(), {}, "A different number of tensors was saved"),
+        (lambda a: a.sin().exp().cos(), {"early_stop": False}, "trying to save more tensors during recomputation than"),
+    ],
+)
+def test_a_checkpoint_that_saves_otherwise_is_refused(again: Any, options: Any, text: str) -> None:
+    runs: list[int] = []
+
+    def changing(a: Any) -> Any:
+        runs.append(1)
+        return a.sin().exp() if len(runs) == 1 else again(a)
+
+    out = checkpoint.checkpoint(changing, leaf(1.0), use_reentrant=False, **options)
+    with pytest.raises(checkpoint.CheckpointError) as caught:
+        out.sum().backward()
+    assert text in str(caught.value) and str(caught.value).endswith("workaround examples.\n")

@@ -35,3 +35,70 @@ def test_a_clone_has_a_tangent_of_its_own() -> None:
 def test_there_must_be_a_level_to_leave() -> None:
     with pytest.raises(RuntimeError, match="Dual level must be a positive number"):
         fw.exit_dual_level()
+
+
+def function_of(forward: Any, jvp: Any) -> Any:
+    return type("Made", (torch.autograd.Function,), {"forward": staticmethod(forward), "jvp": staticmethod(jvp)})
+
+
+def pushed(function: Any) -> Any:
+    with fw.dual_level():
+        dual = fw.make_dual(torch.tensor([1.0, 2.0]), torch.tensor([0.5, 0.25]))
+        return fw.unpack_dual(function(dual)).tangent
+
+
+def test_a_custom_function_pushes_by_its_own_jvp() -> None:
+    def forward(ctx: Any, a: Any, factor: float) -> Any:
+        ctx.save_for_forward(a)
+        ctx.factor = factor
+        return a * factor
+
+    def jvp(ctx: Any, tangent: Any, nothing: Any) -> Any:
+        assert nothing is None and ctx.saved_tensors[0].tolist() == [1.0, 2.0]
+        return tangent * ctx.factor * 10
+
+    assert pushed(lambda dual: function_of(forward, jvp).apply(dual, 3.0)).tolist() == [15.0, 7.5]
+
+
+def test_a_custom_function_without_a_jvp_is_refused() -> None:
+    made = type("Made", (torch.autograd.Function,), {"forward": staticmethod(lambda ctx, a: a * 2)})
+    with pytest.raises(NotImplementedError, match="You must implement the jvp function"):
+        pushed(made.apply)
+
+
+@pytest.mark.parametrize(
+    ("forward", "jvp", "text"),
+    [
+        (lambda ctx, a: a * 2, lambda ctx, t: (t, t), "(expected 1 but got 2)"),
+        (lambda ctx, a: a * 2, lambda ctx, t: 3, "expected Variable or None (got int) for grad output 0."),
+        (lambda ctx, a: a * 2, lambda ctx, t: t[:1], "while the given forward gradient is of size [1]"),
+        (lambda ctx, a: a.view(2, 1), lambda ctx, t: t.view(2, 1).clone(), "but the jvp is not returning a view"),
+    ],
+)
+def test_what_a_jvp_may_not_return(forward: Any, jvp: Any, text: str) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        pushed(function_of(forward, jvp).apply)
+    assert text in str(caught.value)
+
+
+def test_levels() -> None:
+    ones = torch.ones(2)
+    with fw.dual_level():
+        dual = fw.make_dual(ones, torch.ones(2))
+        assert repr(dual) == "tensor([1., 1.], tangent=tensor([1., 1.]))"
+        with pytest.raises(RuntimeError, match="Nested forward mode AD is not supported at the moment"):
+            fw.enter_dual_level()
+        with pytest.raises(RuntimeError, match="already has a forward gradient at the same level 0"):
+            fw.make_dual(dual, ones)
+        with pytest.raises(RuntimeError, match="Invalid level given to _make_dual"):
+            fw.make_dual(ones, ones, level=3)
+    with fw.dual_level():
+        assert fw.unpack_dual(dual).tangent is None
+
+
+def test_a_write_into_a_part_gives_the_whole_a_tangent() -> None:
+    with fw.dual_level():
+        dual = fw.make_dual(torch.ones(2), torch.tensor([3.0, 4.0]))
+        whole = torch.zeros(2)
+        whole[1] = dual[0]
+        assert fw.unpack_dual(whole).tangent.tolist() == [0.0, 3.0]

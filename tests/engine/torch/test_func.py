@@ -170,3 +170,18 @@ def test_tied_weights_are_given_once() -> None:
     assert F.functional_call(Tied(), {"a": torch.tensor([3.0])}, torch.ones(1)).item() == 6.0
     with pytest.raises(ValueError, match="which are tied"):
         F.functional_call(Tied(), {"a": torch.tensor([3.0]), "b": torch.tensor([4.0])}, torch.ones(1))
+
+
+@pytest.mark.parametrize(
+    ("in_dims", "out_dims", "strides"),
+    [(0, 0, (3, 1)), (1, 0, (1, 3)), (1, 1, (3, 1)), (0, 1, (1, 3)), (0, -1, (1, 3))],
+)
+def test_vmapped_results_lie_in_memory_as_the_arguments_do(in_dims: Any, out_dims: Any, strides: Any) -> None:
+    made = torch.vmap(lambda row: row * 2, in_dims, out_dims)(torch.arange(12.0).view(4, 3))
+    assert made.stride() == strides
+
+
+def test_keys_that_do_not_fit_are_named_in_order() -> None:
+    module = torch.nn.Linear(1, 1)
+    with pytest.raises(RuntimeError, match="Missing key.s.: 'bias', 'weight'."):
+        torch.func.functional_call(module, {"other": torch.ones(1)}, (torch.ones(1, 1),), strict=True)
