@@ -101,13 +101,13 @@ def default_float() -> dtype:
 
 
 def default_complex() -> dtype:
-    """The complex dtype whose parts are the default float."""
-    return defaults.float.to_complex()
+    """The complex dtype whose parts are the default float; raises NotImplementedError where that is float16."""
+    return complex_of(defaults.float)
 
 
 def of_category(category: int) -> dtype:
     """The dtype that a Python number of this category becomes."""
-    return (bool_, int64, defaults.float, default_complex())[category]
+    return default_complex() if category == COMPLEX else (bool_, int64, defaults.float)[category]
 
 
 def of_number(value: Any) -> dtype:

@@ -17,7 +17,7 @@ import numpy as np
 from stridescope.engine.autograd.modes import ForwardMode
 from stridescope.engine.dispatch.launches import read_back
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import bool_, default_complex, default_float, int64
+from stridescope.engine.dtype import bool_, default_float, int64
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
 
@@ -180,7 +180,7 @@ def contents(tensor: Tensor, indent: int) -> str:
 def _dtype_shown(tensor: Tensor) -> bool:
     if tensor.device.type == "meta" or not tensor._array.size:
         return tensor.dtype is not default_float()
-    return tensor.dtype not in (default_float(), default_complex(), int64, bool_)
+    return tensor.dtype not in (default_float(), default_float().to_complex(), int64, bool_)
 
 
 def _suffixes(tensor: Tensor) -> list[str]:

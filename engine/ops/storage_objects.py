@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
 from stridescope.engine.device import device
-from stridescope.engine.dtype import DTYPES, dtype, scalar_name
+from stridescope.engine.dtype import BY_NAME, DTYPES, default_float, dtype, scalar_name
+from stridescope.engine.dtype import dtype as DType
 from stridescope.engine.layout import contiguous
 from stridescope.engine.storage import Array, Storage
 from stridescope.engine.tensor import Tensor, over, resize
@@ -40,6 +41,17 @@ class UntypedStorage:
     _over: Storage
 
     def __init__(self, data: Any = 0, *, device: Any = None) -> None:
+        if isinstance(data, int) and data < 0:
+            raise RuntimeError(
+                "[enforce fail at alloc_cpu.cpp:98] ((ptrdiff_t)nbytes) >= 0. alloc_cpu() seems to have been called "
+                f"with negative number: {2**64 + data}"
+            )
+        for item in () if isinstance(data, int) else data:
+            if not isinstance(item, int):
+                raise RuntimeError(
+                    f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(data).__name__}), "
+                    f"but one of the items was of type {type(item).__name__} instead of int"
+                )
         memory = np.zeros(data, np.uint8) if isinstance(data, int) else np.array(list(data), np.uint8)
         self._over = Storage(memory)
         _handles[self._over] = weakref.ref(self)
@@ -166,13 +178,96 @@ def _deprecated() -> None:
         )
 
 
+OLD_CASTS = {
+    "double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16", "long": "int64", "int": "int32",
+    "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool", "complex_float": "complex64",
+    "complex_double": "complex128",
+}  # fmt: skip
+_INVALID = " received an invalid combination of arguments. Expected one of:"
+_FORMS = (
+    "\n * (*, torch.device device, torch.dtype dtype)\n * (int size, *, torch.device device, torch.dtype dtype)"
+    "\n * (Sequence data, *, torch.device device, torch.dtype dtype)"
+    "\n * (*, UntypedStorage wrap_storage, torch.dtype dtype)"
+)
+_OLD_FORMS = "\n * no arguments\n * (int size)\n * (Sequence data)\n * (*, UntypedStorage wrap_storage)"
+
+
+def _check_arguments(name: str, forms: str, args: tuple[Any, ...], wrap_storage: Any) -> None:
+    head = f"{name}{_INVALID}{forms}"
+    if wrap_storage is not None:
+        if args:
+            raise RuntimeError(f"{head}\nNo positional arguments should be given when using 'wrap_storage'")
+        if not isinstance(wrap_storage, UntypedStorage):
+            raise TypeError(f"{head}\nArgument 'wrap_storage' must be UntypedStorage, but got {type(wrap_storage)}")
+    elif len(args) > 1:
+        raise RuntimeError(f"{head}\nToo many positional arguments")
+    elif args and not isinstance(args[0], (int, Sequence)):
+        raise TypeError(f"{head}\nArgument type not recognized: {type(args[0])}")
+
+
+def _elements_of(args: tuple[Any, ...], kind: dtype) -> UntypedStorage:
+    """New memory for a number of elements, or holding those of a sequence."""
+    given = args[0] if args else 0
+    if isinstance(given, str):
+        raise TypeError("new(): invalid data type 'str'")
+    array = np.zeros(given, kind.np) if isinstance(given, int) else np.array(list(given), kind.np)
+    return handle(Storage(array.view(np.uint8) if array.size else np.zeros(0, np.uint8)))
+
+
 class TypedStorage:
     """A storage read as elements of one dtype; deprecated in PyTorch, and says so once."""
 
-    def __init__(self, *, wrap_storage: UntypedStorage, dtype: dtype, _internal: bool = False) -> None:
+    kind: ClassVar[dtype | None] = None  # of the old names: FloatStorage is float32
+
+    def __new__(cls, *args: Any, wrap_storage: Any = None, **options: Any) -> TypedStorage:
+        """The old names make plain typed storages of their dtype."""
+        if cls.kind is None:
+            return object.__new__(cls)
+        _check_arguments(f"{cls}.__new__", _OLD_FORMS, args, wrap_storage)
+        for name in options:
+            raise RuntimeError(f"{cls}.__new__{_INVALID}{_OLD_FORMS}\nKeyword argument '{name}' cannot be specified")
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.kind)
+
+    def __init__(
+        self,
+        *args: Any,
+        wrap_storage: UntypedStorage | None = None,
+        dtype: Any = None,
+        device: Any = None,
+        _internal: bool = False,
+    ) -> None:
         if not _internal:
             _deprecated()
-        self._untyped_storage, self.dtype = wrap_storage, dtype
+            _check_arguments("TypedStorage.__init__", _FORMS, args, wrap_storage)
+        if wrap_storage is not None and dtype is None:
+            raise RuntimeError(f"TypedStorage.__init__{_INVALID}{_FORMS}\nArgument 'dtype' must be specified")
+        kind: Any = default_float() if dtype is None else dtype
+        if not isinstance(kind, DType):
+            raise RuntimeError(f"expected torch.dtype, but got {type(dtype)}")
+        self.dtype = kind
+        self._untyped_storage = _elements_of(args, kind) if wrap_storage is None else wrap_storage
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the elements lie on a GPU."""
+        _deprecated()
+        return self._untyped_storage.is_cuda
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The old name of the class, or with an argument the elements as another dtype."""
+        _deprecated()
+        if dtype is None:
+            return f"{'torch.cuda' if self.is_cuda else 'torch'}.{scalar_name(self.dtype)}Storage"
+        return self._as(dtype if isinstance(dtype, DType) else LEGACY[str(dtype).rpartition(".")[2]].kind)  # type: ignore[attr-defined]
+
+    def _as(self, kind: DType) -> TypedStorage:
+        """The elements as another dtype; the storage itself where they have it."""
+        _deprecated()
+        if kind is self.dtype:
+            return self
+        made = TypedStorage(self._elements.size, dtype=kind)
+        made._elements[...] = self._elements
+        return made
 
     @property
     def _elements(self) -> Array:
@@ -212,11 +307,10 @@ class TypedStorage:
         _deprecated()
         return self.dtype.itemsize
 
-    def resize_(self, size: int) -> TypedStorage:
+    def resize_(self, size: int) -> None:
         """Change the number of elements."""
         _deprecated()
         self._untyped_storage.resize_(size * self.dtype.itemsize)
-        return self
 
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
@@ -282,10 +376,21 @@ def tensor_on(storage: Storage, kind: dtype) -> Tensor:
     return over(storage, contiguous((storage.nbytes // kind.itemsize,)), kind)
 
 
+def _cast(kind: DType) -> Callable[[TypedStorage], TypedStorage]:
+    def cast(self: TypedStorage) -> TypedStorage:
+        return self._as(kind)
+
+    cast.__doc__ = f"The elements as {kind.name}."
+    return cast
+
+
+for _word, _kind in OLD_CASTS.items():
+    setattr(TypedStorage, _word, _cast(BY_NAME[_kind]))
+
 # The old class names: torch.FloatStorage is a class that only names what storage_type() answers.
 LEGACY: dict[str, type] = {
-    f"{scalar_name(kind)}Storage": type(f"{scalar_name(kind)}Storage", (TypedStorage,), {"__module__": "torch"})
-    for kind in DTYPES
+    name: type(name, (TypedStorage,), {"__module__": "torch", "kind": kind})
+    for name, kind in ((f"{scalar_name(kind)}Storage", kind) for kind in DTYPES)
 }
 
 METHODS: dict[str, Any] = {

@@ -128,6 +128,21 @@ def _volatile(self: Tensor) -> bool:
     return False
 
 
+def _grad_dtype(self: Tensor) -> dtype:
+    if self._node is not None:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    return self.dtype
+
+
+def _set_grad_dtype(self: Tensor, value: Any) -> None:
+    if self._node is not None:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    if value is not None and not isinstance(value, dtype):
+        raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(value).__name__}")
+    if value is not self.dtype:
+        raise NotImplementedError("a grad_dtype other than the tensor's own dtype is not in Stridescope yet")
+
+
 METHODS: dict[str, Any] = {
     **{name: _sparse_only(name, expected) for name, expected in _EXPECTED.items()},
     **{name: _refused(name) for name in _NOT_HERE},
@@ -136,7 +151,7 @@ METHODS: dict[str, Any] = {
     "to_dense": _to_dense,
     "dequantize": lambda self: self.to(float32),
     "const_data_ptr": lambda self: self.data_ptr(),
-    "grad_dtype": property(lambda self: self.dtype),
+    "grad_dtype": property(_grad_dtype, _set_grad_dtype),
     "apply_": _apply,
     "map_": _map,
     "map2_": _map2,

@@ -49,7 +49,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts",
     ),
     "torch.masked": ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"),
-    "torch.func": ("debug_unwrap", "functionalize", "linearize", "rearrange"),
+    "torch.func": ("rearrange",),
     "torch.serialization": (
         "LoadEndianness", "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options",
         "get_unsafe_globals_in_checkpoint", "register_package", "set_crc32_options", "set_default_load_endianness",
@@ -61,7 +61,11 @@ NAMES: dict[str, tuple[str, ...]] = {
         "comm", "current_blas_handle", "current_solver_handle", "gds", "green_contexts", "jiterator",
         "make_graphed_callables", "nccl", "sparse", "tunable",
     ),
-    "torch.autograd": ("profiler", "profiler_legacy", "profiler_util"),
+    "torch.autograd": ("enforce_grad_layout_policy", "profiler", "profiler_legacy", "profiler_util"),
+    "torch.autograd.graph": (
+        "region_activation_memory_budget", "set_override_stale_capture_stream",
+        "set_warn_on_accumulate_grad_stream_mismatch",
+    ),
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from stridescope.engine.autograd.task import children_first
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch._functional_call import called
+from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch._trees import flatten, outline, structure, tree_map
 from stridescope.engine.torch._vmap import NEEDS_CONTEXT, vmap
 from stridescope.engine.torch.autograd import forward_ad
@@ -417,3 +418,4 @@ __all__ = [
     "debug_unwrap", "functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp",
     "linearize", "replace_all_batch_norm_modules_", "stack_module_state", "vjp", "vmap",
 ]  # fmt: skip
+__getattr__ = missing_from("torch.func")

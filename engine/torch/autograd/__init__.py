@@ -6,6 +6,7 @@ from stridescope.engine.autograd.anomaly import detect_anomaly, set_detect_anoma
 from stridescope.engine.autograd.api import backward_many as backward
 from stridescope.engine.autograd.api import grad
 from stridescope.engine.autograd.function import Function
+from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch.autograd import (
     anomaly_mode,
     forward_ad,
@@ -33,3 +34,4 @@ __all__ = [
     "functional", "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "inference_mode", "no_grad",
     "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip
+__getattr__ = missing_from("torch.autograd")

@@ -16,8 +16,10 @@ from stridescope.engine.autograd.saved_hooks import (
     save_on_cpu,
     saved_tensors_hooks,
 )
+from stridescope.engine.torch._not_yet import missing_from
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
     "increment_version", "node_creation_hook", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
 ]  # fmt: skip
+__getattr__ = missing_from("torch.autograd.graph")
