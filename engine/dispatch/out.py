@@ -15,6 +15,7 @@ from stridescope.engine.dispatch.out_dtypes import CASTING, OF_COMPLEX, OF_OUT, 
 from stridescope.engine.dispatch.overlap import PARTIAL, refuse_overlap
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import Guarded, Pointwise, flattened, is_of_kernel, placed, store
+from stridescope.engine.dtype import FLOAT
 from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.tensor import Scratch, Tensor, bump_version, moved, resize
 from stridescope.engine.warn import internal, warn
@@ -27,6 +28,9 @@ RESIZED = (
 )
 # Ops whose writing PyTorch does not count once, and ops that may not write over what they read.
 BUMPS = {"kron": 0, "empty": 0, "nanmean": 2}
+# Ops that ask for the dtype of ``out`` before they look at the indices, and the errors that come even before that.
+DTYPE_FIRST = frozenset(("take", "gather", "index_select", "masked_select"))
+EARLIER = ("Dimension", "index_select(): Expected", "masked_select: expected")
 APART = frozenset(
     (
         "kthvalue", "topk", "gather", "scatter", "take", "masked_select", "index_select", "index_copy", "scatter_add",
@@ -39,6 +43,8 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
     """Run the op without recording a graph and write its results into ``out`` (one tensor or several)."""
     targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
     _refuse_gradients(op, values, targets)
+    if op.name == "logsumexp" and targets[0].dtype.category < FLOAT:
+        raise refusal(op.name, values[0].dtype, targets[0].dtype) or AssertionError
     if isinstance(op.run, (Pointwise, Guarded)):
         op.run.admit(*values)
     for target in targets:
@@ -88,7 +94,9 @@ def _computed(op: Op, values: list[Any], targets: tuple[Tensor, ...]) -> Any:
     """The result; that its dtype does not fit ``out`` is said before anything that the kernel refuses."""
     try:
         return op.call(*values)
-    except (NotImplementedError, RuntimeError) as error:
+    except (NotImplementedError, RuntimeError, IndexError) as error:
+        if op.name in DTYPE_FIRST and not str(error).startswith(EARLIER):
+            raise refusal(op.name, values[0].dtype, targets[0].dtype) or error from None
         given = next((v for v in flattened(values) if isinstance(v, Tensor)), None)
         if given is None or not is_of_kernel(error):
             raise

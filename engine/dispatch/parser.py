@@ -15,8 +15,9 @@ import numpy as np
 
 from stridescope.engine.device import device
 from stridescope.engine.dispatch.call import number_first
+from stridescope.engine.dispatch.invalid_arguments import given, type_name, why_not
 from stridescope.engine.dispatch.op import Op
-from stridescope.engine.dispatch.out_names import WITHOUT, shown_out
+from stridescope.engine.dispatch.out_names import SEVERAL, WITHOUT, shown_out
 from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.dispatch.plans import plan as make_plan
 from stridescope.engine.dispatch.schema import REQUIRED, Argument
@@ -41,12 +42,22 @@ ALIASES = {"dim": "axis", "keepdim": "keepdims", "input": "x", "other": "x2"}
 OLDER_FORMS = frozenset(("add", "sub", "addmm", "addmv", "addr", "addbmm", "baddbmm", "addcmul", "addcdiv"))
 
 
+# Arguments that have another name in Python than in the schema.
+SHOWN = {"copy_ src": "other"}
+# Overloads that PyTorch tries before those that were declared earlier.
+TRIED_FIRST = frozenset(("view.dtype", "tensor_split.indices", "tensor_split.tensor_indices_or_sections"))
+
+
 class Mismatch(Exception):
     """An argument does not fit; carries what the single-overload error needs."""
 
     def __init__(self, text: str, kind: type[Exception] = TypeError) -> None:
         super().__init__(text)
         self.kind = kind
+
+
+class Unpacked(Mismatch):
+    """A list that looked like ints from its first item, and is refused when the overload has been chosen."""
 
 
 def is_int(value: Any) -> bool:
@@ -77,8 +88,13 @@ def _one_int(value: Any) -> int:
 def _int_list(argument: Argument, value: Any) -> tuple[int, ...]:
     if argument.length and is_int(value):
         return (_one_int(value),) * argument.length
-    if not isinstance(value, (list, tuple)) or not all(is_int(v) for v in value):
+    if not isinstance(value, (list, tuple)):
         raise Mismatch(type_name(value))
+    for place, item in enumerate(value):
+        if not is_int(item):
+            if place:
+                raise Unpacked(f'at pos {place + 1} with error "type must be tuple of ints,but got {type_name(item)}"')
+            raise Mismatch(f"found element of type {type_name(item)} at pos 0")
     return tuple(_one_int(v) for v in value)
 
 
@@ -158,7 +174,7 @@ _SINGLE: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
     "bool": (lambda v: isinstance(v, (bool, np.bool_)), bool),
     "Scalar": (is_number, plain_number),
     "ScalarType": (
-        lambda v: isinstance(v, dtype) or v in _PYTHON_DTYPES,
+        lambda v: isinstance(v, dtype) or (isinstance(v, type) and v in _PYTHON_DTYPES),
         lambda v: v if isinstance(v, dtype) else _PYTHON_DTYPES[v],
     ),
     "Device": (lambda v: isinstance(v, (device, str)) or is_int(v), device),
@@ -170,25 +186,6 @@ _NAMES = {
     "Layout": "torch.layout", "MemoryFormat": "torch.memory_format", "Generator": "torch.Generator",
     "Storage": "torch.Storage",
 }  # fmt: skip
-
-
-def type_name(value: Any) -> str:
-    """How PyTorch names the type of a value in its errors."""
-    if isinstance(value, Tensor):
-        return "Parameter" if type(value).__name__ == "Parameter" else "Tensor"
-    if isinstance(value, (dtype, device)):
-        return f"torch.{type(value).__name__}"
-    return type(value).__name__
-
-
-def deep_type_name(value: Any) -> str:
-    """The type's name as the "invalid combination" text lists it, with the items of a tuple or list."""
-    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
-        inside = [deep_type_name(item) for item in value]
-        return f"tuple of ({', '.join(inside)}{',' if len(inside) == 1 else ''})" if isinstance(value, tuple) else (
-            f"list of [{', '.join(inside)}]"
-        )  # fmt: skip
-    return type_name(value)
 
 
 def expected_name(argument: Argument) -> str:
@@ -209,15 +206,15 @@ class Signature:
         self.op, self.method = op, method
         self.arguments = op.schema.arguments
         self.names = tuple(
-            ("input" if a.name == "self" and a.is_tensor and not method else a.name) for a in self.arguments
+            ("input" if a.name == "self" and a.is_tensor and not method else SHOWN.get(f"{op.name} {a.name}", a.name))
+            for a in self.arguments
         )
         self.positional = [a for a in self.arguments if not a.keyword_only]
         self.numbers_fit = op.name in NUMBERS_AS_TENSORS
         first = 1 if self.arguments and self.arguments[0].name == "self" else 0
         rest = self.positional[first:]
-        self.varargs = bool(rest) and rest[0].listed and rest[0].type in ("int", "SymInt") and (
-            len(rest) == 1
-        )  # fmt: skip
+        alone = len(rest) == 1 and (method or not first)
+        self.varargs = alone and rest[0].listed and rest[0].type in ("int", "SymInt")
         self.first = first
         self.least = sum(a.default is REQUIRED for a in self.arguments)
         self.most = len(self.arguments) + (1 if not method and shown_out(op.qualified) else 0)
@@ -229,11 +226,25 @@ class Signature:
             raise Mismatch(self._too_many(len(args)))
         values: list[Any] = []
         left = dict(kwargs)
+        unpacked = ""
         for position, (argument, name) in enumerate(zip(self.arguments, self.names, strict=True)):
-            values.append(self._one(position, argument, name, args, left))
+            try:
+                values.append(self._one(position, argument, name, args, left))
+            except Unpacked as error:
+                unpacked = str(error)
         if left:
-            raise Mismatch(f"{self.op.name}() got an unexpected keyword argument '{next(iter(left))}'")
+            raise Mismatch(self._unexpected(left, len(args)))
+        if unpacked:
+            raise TypeError(unpacked)
         return values
+
+    def _unexpected(self, left: dict[str, Any], given: int) -> str:
+        name = next(iter(left))
+        if self.method and len(self.arguments) == 1:
+            return f"TensorBase.{self.op.name}() takes no keyword arguments"
+        if name in self.names[:given]:
+            return f"{self.op.name}() got multiple values for argument '{name}'"
+        return f"{self.op.name}() got an unexpected keyword argument '{name}'"
 
     def _gathered(self, args: Sequence[Any]) -> Sequence[Any]:
         first = self.first
@@ -244,8 +255,6 @@ class Signature:
     def _one(self, position: int, argument: Argument, name: str, args: Sequence[Any], left: dict[str, Any]) -> Any:
         shown = position - (1 if self.method else 0) + 1
         if position < len(args) and not argument.keyword_only:
-            if name in left:
-                raise Mismatch(f"{self.op.name}() got multiple values for argument '{name}'")
             return self._converted(argument, name, args[position], f" (position {shown})")
         for key in (name, ALIASES.get(name, ""), "x1" if name == "input" else ""):
             if key and key in left:
@@ -258,19 +267,26 @@ class Signature:
         try:
             return convert(argument, value, self.numbers_fit)
         except Mismatch as mismatch:
-            given = str(mismatch)
+            kind, said = type(mismatch), str(mismatch)
         # Raised out here, so that the new one does not know the other: its traceback holds the caller's tensors.
-        bad = f"{self.op.name}(): argument '{name}'{place} must be {expected_name(argument)}, not {given}"
+        if kind is Unpacked:
+            raise Unpacked(f"{self.op.name}(): argument '{name}' failed to unpack the object {said}")
+        start = f"{self.op.name}(): argument '{name}'{place} must be {expected_name(argument)}"
         if argument.listed and argument.type == "Tensor" and isinstance(value, (list, tuple)):
-            bad = _bad_item(value)
-        raise Mismatch(bad)
+            raise Mismatch(_bad_item(value))
+        if said.startswith("found element"):
+            raise Mismatch(f"{start}, but {said}" if place else f"{start}, not {type_name(value)}")
+        raise Mismatch(f"{start}, not {said}")
 
     def _too_many(self, given: int) -> str:
         hidden = 1 if self.method else 0
-        count = len(self.positional) - hidden
-        plural = "" if count == 1 else "s"
-        were = "was" if given - hidden == 1 else "were"
-        return f"{self.op.name}() takes {count} positional argument{plural} but {given - hidden} {were} given"
+        count, least, given = len(self.positional) - hidden, self.least - hidden, given - hidden
+        if not count and self.method and len(self.arguments) == 1:
+            return f"TensorBase.{self.op.name}() takes no arguments ({given} given)"
+        if least != count:
+            return f"{self.op.name}() takes from {least} to {count} positional arguments but {given} were given"
+        plural, were = "" if count == 1 else "s", "was" if given == 1 else "were"
+        return f"{self.op.name}() takes {count} positional argument{plural} but {given} {were} given"
 
     def _missing(self, args: Sequence[Any], left: dict[str, Any]) -> str:
         names = [
@@ -279,31 +295,23 @@ class Signature:
             if a.default is REQUIRED and i >= len(args) and n not in left
         ]
         listed = ", ".join(f'"{n}"' for n in names)
-        return f"{self.op.name}() missing {len(names)} required positional arguments: {listed}"
+        plural = "s" if len(names) == 1 else ""  # as PyTorch has it
+        return f"{self.op.name}() missing {len(names)} required positional argument{plural}: {listed}"
 
-    def why_not(self, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
-        """The line that says which arguments did not fit; PyTorch gives it when their number does."""
-        listed = [(a, n) for a, n in zip(self.arguments, self.names, strict=True) if not (self.method and n == "self")]
-        if len(args) + len(kwargs) != max(len(self.parts()), 1):  # the star counts as an argument there
-            return ""
-        start = "      didn't match because some of the"
-        unknown = [name for name in kwargs if name not in (n for _, n in listed)]
-        if unknown:
-            return f"{start} keywords were incorrect: {', '.join(unknown)}\n"
-        marked = [self._marked(listed[i][0] if i < len(listed) else None, value) for i, value in enumerate(args)]
-        by_name = {n: a for a, n in listed}
-        marked += [f"{name}={self._marked(by_name[name], value)}" for name, value in kwargs.items()]
-        return f"{start} arguments have invalid types: ({', '.join(marked)})\n"
-
-    def _marked(self, argument: Argument | None, value: Any) -> str:
-        """The value's type, between exclamation marks when it does not fit."""
-        try:
-            if argument is not None and argument.type != "Scalar":  # PyTorch marks every number for a Number
-                convert(argument, value, self.numbers_fit)
-                return deep_type_name(value)
-        except Mismatch:
-            pass
-        return f"!{deep_type_name(value)}!"
+    def check_out(self, out: Any) -> None:
+        """Refuse an ``out`` that is no tensor, or no tuple of as many tensors as the op has results."""
+        name = self.op.name
+        if self.op.qualified in SEVERAL:
+            if not isinstance(out, (tuple, list)):
+                raise Mismatch(f"{name}(): argument 'out' must be tuple of Tensors, not {type_name(out)}")
+            bad = next((place for place, item in enumerate(out) if not isinstance(item, Tensor)), None)
+            if bad is not None:
+                place = len(self.arguments)
+                raise TypeError(f"expected Tensor as element {bad} in argument {place}, but got {type_name(out[bad])}")
+            if len(out) != len(self.op.schema.returns):
+                raise TypeError(f"expected tuple of {len(self.op.schema.returns)} elements but got {len(out)}")
+        elif not isinstance(out, Tensor) and shown_out(self.op.qualified):
+            raise Mismatch(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
 
     def shown(self) -> str:
         """The overload as the error text lists it."""
@@ -323,15 +331,17 @@ class Signature:
                 parts.append(out)
                 out = ""
             shown = False if name == "pin_memory" else argument.default
-            default = "" if argument.default is REQUIRED else f" = {_shown_default(shown)}"
+            default = "" if argument.default is REQUIRED else f" = {_shown_default(shown, argument.length)}"
             parts.append(f"{expected_name(argument)} {name}{default}")
         if out:
             parts.extend((out,) if star else ("*", out))
         return parts
 
 
-def _shown_default(value: Any) -> str:
-    return str(list(value)) if isinstance(value, tuple) else str(value)
+def _shown_default(value: Any, length: int) -> str:
+    if isinstance(value, tuple):
+        return str(value[0]) if length and len(set(value)) == 1 else str(list(value))
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _bad_item(items: Sequence[Any]) -> str:
@@ -351,7 +361,7 @@ class Function:
     def __init__(self, name: str, ops: Sequence[Op], method: bool) -> None:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = ops[0].doc
-        self.signatures = [Signature(op, method) for op in ops]
+        self.signatures = [Signature(op, method) for op in sorted(ops, key=lambda op: op.qualified not in TRIED_FIRST)]
         self.plans: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self.method = method
 
@@ -380,11 +390,15 @@ class Function:
     def resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Choose the overload, remember the choice where types decide it, and call."""
         takes_out = not self.method and self.signatures[0].op.name not in WITHOUT
-        out = kwargs.pop("out") if takes_out and "out" in kwargs else None
+        whole, out = kwargs, kwargs.get("out") if takes_out else None
+        if takes_out and "out" in kwargs:
+            kwargs = {name: value for name, value in kwargs.items() if name != "out"}
         failures = []
         for signature in self.signatures:
             try:
                 values = signature.bind(args, kwargs)
+                if out is not None:
+                    signature.check_out(out)
             except Mismatch as mismatch:
                 # Without its traceback: that holds this frame, and the arguments would live until the next collection.
                 failures.append(mismatch.with_traceback(None))
@@ -395,7 +409,7 @@ class Function:
                 return number_first(signature.op, tuple(values))
             self._remember(signature, args, kwargs)
             return signature.op.call(*values)
-        raise self._error(failures, args, kwargs)
+        raise self._error(failures, args, whole)
 
     def _remember(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         planned = make_plan(signature, args, kwargs)
@@ -407,13 +421,11 @@ class Function:
         if likely is not None:
             return likely.kind(str(likely))
         shown = args[1:] if self.method else args
-        given = [deep_type_name(a) for a in shown] + [f"{k}={deep_type_name(v)}" for k, v in kwargs.items()]
-        text = f"{self.__name__}() received an invalid combination of arguments - got ({', '.join(given)}"
-        tail = ", )" if self.method and kwargs and not shown else ")"
+        text = f"{self.__name__}() received an invalid combination of arguments - got {given(shown, kwargs)}"
         if len(self.signatures) == 1:
-            return TypeError(f"{text}{tail}, but expected {self.signatures[0].shown()}")
-        lines = [f" * {signature.shown()}\n{signature.why_not(shown, kwargs)}" for signature in self.signatures]
-        return TypeError(f"{text}{tail}, but expected one of:\n" + "".join(lines))
+            return TypeError(f"{text}, but expected {self.signatures[0].shown()}")
+        lines = [f" * {signature.shown()}\n{why_not(signature, shown, kwargs)}" for signature in self.signatures]
+        return TypeError(f"{text}, but expected one of:\n" + "".join(lines))
 
     def _likely(self, failures: list[Mismatch], given: int) -> Mismatch | None:
         """The failure to report when only one overload takes that many arguments."""

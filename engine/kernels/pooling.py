@@ -164,9 +164,21 @@ def along(array: Array, matrices: Sequence[Array]) -> Array:
     """Multiply the last dims by one matrix each."""
     kind, result = array.dtype, array.astype(matrices[0].dtype, copy=False)
     first = array.ndim - len(matrices)
+    whole = np.isfinite(result).all()
     for axis, matrix in enumerate(matrices, first):
-        result = np.moveaxis(np.tensordot(matrix, result, (1, axis)), 0, axis)
+        rows = np.moveaxis(result, axis, 0)
+        product = np.tensordot(matrix, rows, (1, 0)) if whole else _windows(matrix, rows)
+        result = np.moveaxis(product, 0, axis)
     return result.astype(kind, copy=False)
+
+
+def _windows(matrix: Array, rows: Array) -> Array:
+    """``matrix @ rows`` that leaves out the zeros of the matrix: NaN and infinities stay in their windows."""
+    product = np.zeros((matrix.shape[0], *rows.shape[1:]), rows.dtype)
+    for place, weights in enumerate(matrix):
+        used = np.flatnonzero(weights)
+        product[place] = np.tensordot(weights[used], rows[used], (0, 0))
+    return product
 
 
 def adaptive_max(array: Array, out: Ints) -> tuple[Array, Array]:

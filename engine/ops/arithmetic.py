@@ -343,6 +343,7 @@ def _lerp_scalar(self: Tensor, end: Tensor, weight: Any) -> Tensor:
     if self.dtype is not end.dtype:
         raise RuntimeError(f"expected dtype {cpp_name(self.dtype)} for `end` but got dtype {cpp_name(end.dtype)}")
     if self.dtype.category <= INTEGER:
+        broadcast_shapes(self._array.shape, end._array.shape)
         raise not_implemented("lerp_kernel_scalar", self.dtype)
     return _lerp_kernel(self, end, weight)
 

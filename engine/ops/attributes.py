@@ -8,7 +8,8 @@ from typing import Any
 from stridescope.engine.autograd import leaf
 from stridescope.engine.autograd.api import backward
 from stridescope.engine.autograd.history import mark_inference
-from stridescope.engine.dispatch.parser import is_number, type_name
+from stridescope.engine.dispatch.invalid_arguments import type_name
+from stridescope.engine.dispatch.parser import is_number
 from stridescope.engine.dtype import FLOAT, scalar_name
 from stridescope.engine.layout import (
     channels_last,

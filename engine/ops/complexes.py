@@ -21,7 +21,9 @@ def _as_real(layout: Layout, kind: dtype) -> tuple[Layout, dtype]:
 
 
 def _as_complex(layout: Layout, kind: dtype) -> tuple[Layout, dtype]:
-    if not layout.sizes or layout.sizes[-1] != 2:
+    if not layout.sizes:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if layout.sizes[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if layout.strides[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")

@@ -107,7 +107,16 @@ def _cumulative(name: str, accumulate: Callable[..., Any], grad: Callable[..., A
 
 
 _cumulative("cumsum", np.add.accumulate, lambda grad, dim: _cumsum_grad(grad, dim), "The sums so far along a dim.")
-_cumulative("cumprod", np.multiply.accumulate, lambda grad, self, dim, result: _cumprod_grad(
+
+
+def _running_product(array: Array, axis: int) -> Array:
+    """The products so far, of which the first is 1 times an element: infinities among complex numbers tell."""
+    if array.dtype.kind == "c":
+        array = np.multiply(array.dtype.type(1), array)
+    return np.asarray(np.multiply.accumulate(array, axis=axis))
+
+
+_cumulative("cumprod", _running_product, lambda grad, self, dim, result: _cumprod_grad(
     grad.to(result.dtype), self.to(result.dtype), dim, result), "The products so far along a dim.")  # fmt: skip
 
 # ---- the largest so far ------------------------------------------------------------------------------------------

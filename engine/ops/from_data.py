@@ -8,7 +8,7 @@ import numpy as np
 
 from stridescope.engine.autograd.leaf import require_grad
 from stridescope.engine.device import device
-from stridescope.engine.dispatch.parser import type_name
+from stridescope.engine.dispatch.invalid_arguments import type_name
 from stridescope.engine.dispatch.pinned import pin
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FROM_NUMPY, INTEGER, default_float, dtype, of_category, scalar_name

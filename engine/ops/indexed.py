@@ -137,7 +137,7 @@ def _index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     warn_once(internal("index_reduce() is in beta and the API may change at any time.",
                        "aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523"))  # fmt: skip
-    dim, where = _along("index_reduce", self, dim, index, source)
+    dim, where = _along("index_reduce_", self, dim, index, source)
     if self.dtype.category in (BOOL, COMPLEX):
         _need_index_reduce(self, reduce, include_self)
     result = _copy_of(self)

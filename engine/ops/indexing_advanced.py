@@ -17,6 +17,7 @@ from stridescope.engine.dispatch.overlap import MASKED_FILL, refuse_shared, warn
 from stridescope.engine.dispatch.run import cast, laid_out, resolved, stored
 from stridescope.engine.dtype import bool_, scalar_name, uint8
 from stridescope.engine.layout import contiguous_strides, iterator_order, iterator_strides, view_strides
+from stridescope.engine.ops.number_range import check_number
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, canonical, fresh
 from stridescope.engine.warn import internal, warn
@@ -174,8 +175,9 @@ index = define(
 
 
 def _fills_masks(indices: Indices, values: Tensor, accumulate: bool) -> bool:
-    """Whether one value goes to all that masks choose: PyTorch carries that out as masked_fill_, for any dtype."""
-    return values._array.size == 1 and not accumulate and all(i is None or i.dtype in (bool_, uint8) for i in indices)
+    """Whether one value goes to all that one mask chooses: PyTorch carries that out as masked_fill_, for any dtype."""
+    given = [i.dtype for i in indices if i is not None]
+    return values._array.size == 1 and not accumulate and len(given) == 1 and given[0] in (bool_, uint8)
 
 
 def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> None:
@@ -185,6 +187,7 @@ def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Non
         if any(i is not None and i.dtype is uint8 for i in indices):
             raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
         if self.dtype is not values.dtype:
+            check_number(values._array.item(), self.dtype)
             values = fresh(cast(resolved(values), self.dtype), self.dtype, values.device)
     first = indices[0]
     plain = one_value and len(indices) == 1 and not values._array.ndim and not self._conj

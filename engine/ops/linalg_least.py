@@ -14,7 +14,7 @@ from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.linalg_common import column_major, each, linalg, stacked
 from stridescope.engine.ops.linalg_eigen import eigvalsh, singular_values
 from stridescope.engine.ops.reduce import wrapped
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.tensor import Tensor, bump_version, fresh
 
 # ---- pseudo-inverse ----------------------------------------------------------------------------------------------
 
@@ -127,7 +127,9 @@ def _rank(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     atol, rtol = tolerances(A, atol, rtol)
     values = eigvalsh(A).abs() if hermitian else singular_values(A)
     limit = _limit(values.amax(-1, True), atol, rtol)
-    return (values > limit).sum(-1)  # type: ignore[no-any-return]
+    rank: Tensor = (values > limit).sum(-1)
+    bump_version(rank)  # PyTorch sums into a tensor that it has made before
+    return rank
 
 
 _RANK_DOC = "How many singular values are larger than the tolerance."
@@ -160,11 +162,11 @@ def _check_lstsq(self: Tensor, b: Tensor, driver: str | None) -> bool:
         raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
     if b._array.ndim < 1:
         raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
-    if self.dtype.to_real() not in (float32, float64):
-        raise RuntimeError("This function doesn't handle types other than float and double")
     if self.dtype is not b.dtype:
         raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
                            f"{scalar_name(self.dtype)} and other's dtype {scalar_name(b.dtype)}")  # fmt: skip
+    if self.dtype.to_real() not in (float32, float64):
+        raise RuntimeError("This function doesn't handle types other than float and double")
     if not 0 <= self._array.ndim - b._array.ndim <= 1:
         raise RuntimeError("torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - "
                            "other.dim()) <= 1")  # fmt: skip

@@ -337,7 +337,11 @@ def _tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None = None)
         moved = self.movedim(own, tuple(range(self._array.ndim - len(own), self._array.ndim)))
     shape = list(moved.shape[other._array.ndim :])
     size = other._array.size
-    if size != math.prod(shape):
+    left, right = math.prod(shape), math.prod(moved.shape[: other._array.ndim])
+    if left != right:
+        raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+                           f"prod(self.shape[:other.ndim]), but got {left} != {right}")  # fmt: skip
+    if size != left:
         raise RuntimeError(f"shape '[{size}, {size}]' is invalid for input of size {self._array.size}")
     return solve(moved.reshape((size, size)), other.flatten()).reshape(shape)  # type: ignore[no-any-return]
 

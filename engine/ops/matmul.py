@@ -243,8 +243,6 @@ def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
         kinds = f"{cpp_name(self.dtype)}, batch1: {cpp_name(batch1.dtype)}, batch2: {cpp_name(batch2.dtype)}"
         raise RuntimeError(f"Input dtypes must be the same, got: input {kinds}")
     check_batches(batch1, batch2)
-    if batch2.dtype is not self.dtype:
-        raise RuntimeError(f"expected scalar type {scalar_name(self.dtype)} but found {scalar_name(batch2.dtype)}")
     if self.dtype.category == BOOL:
         raise not_implemented("baddbmm", self.dtype)
 

@@ -145,7 +145,8 @@ def _max_1d(self: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: I
     check_max_1d(self, kernel, stride, padding, dilation, ceil_mode)
     if self.dtype.category != FLOAT:
         raise not_implemented("max_pool1d_impl", self.dtype)
-    return _max_1d_pair(self, kernel, stride, padding, dilation, ceil_mode)[0]
+    pooled: Tensor = _max_1d_pair(self, kernel, stride, padding, dilation, ceil_mode)[0]
+    return pooled if pooled._node is not None else fresh(pooled._array, pooled.dtype, pooled.device)
 
 
 def _max_1d_pair(self: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Any:

@@ -243,6 +243,7 @@ def check_reduce(reduce: str) -> None:
 
 
 def _scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
     check_reduce(reduce)
     if self.dtype.is_complex and reduce in ("amax", "amin") and index._array.size:
         raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)

@@ -16,7 +16,7 @@ from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.extremes import comparable
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.tensor import Tensor, bump_version, fresh
 
 Parts = tuple[Tensor, Tensor, Tensor]
 
@@ -316,7 +316,10 @@ def _one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
         raise RuntimeError("num_classes should be positive")
     elif array.size and array.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return wrapped((array[..., None] == np.arange(num_classes)).astype(np.int64), int64, self)
+    result = wrapped((array[..., None] == np.arange(num_classes)).astype(np.int64), int64, self)
+    for _ in range(2 if array.size else 0):  # PyTorch fills zeros and scatters ones
+        bump_version(result)
+    return result
 
 
 define(

@@ -11,6 +11,7 @@ from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import INTEGER
 from stridescope.engine.kernels import convolution as kernels
 from stridescope.engine.kernels.convolution import Geometry
+from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.tensor import Tensor, dense, fresh
 
@@ -146,6 +147,8 @@ def _im2col(self: Tensor, kernel_size: Ints, dilation: Ints, padding: Ints, stri
             raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(values)}")
     _check_numbers(kernel_size, dilation, padding, stride)
     shape = list(self.shape)
+    for dim in (1, 2):
+        wrap_dim(dim, len(shape), scalar=False)
     if len(shape) not in (3, 4) or 0 in shape[-3:]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "

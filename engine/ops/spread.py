@@ -110,13 +110,6 @@ def _family(name: str, run: Callable[..., Any], grad: Callable[..., Any], doc: s
     results = "(Tensor, Tensor)" if name.endswith("_mean") else "Tensor"
     method = not name.endswith("_mean")
     define(
-        f"{name}(Tensor self, bool unbiased=True) -> {results}",
-        doc=doc,
-        composite=lambda self, unbiased=True: whole.call(self, None, int(unbiased), False),
-        method=method,
-        samples=[((3, 4),)],
-    )
-    define(
         f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> {results}",
         doc=doc,
         composite=lambda self, dim, unbiased=True, keepdim=False: whole.call(self, dim, int(unbiased), keepdim),
@@ -130,6 +123,13 @@ def _family(name: str, run: Callable[..., Any], grad: Callable[..., Any], doc: s
         run=run,
         grads={"self": grad},
         method=method,
+    )
+    define(
+        f"{name}(Tensor self, bool unbiased=True) -> {results}",
+        doc=doc,
+        composite=lambda self, unbiased=True: whole.call(self, None, int(unbiased), False),
+        method=method,
+        samples=[((3, 4),)],
     )
 
 

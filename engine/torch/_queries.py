@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from stridescope.engine.device import CPU, device
-from stridescope.engine.dispatch.parser import is_number, type_name
+from stridescope.engine.dispatch.invalid_arguments import type_name
+from stridescope.engine.dispatch.parser import is_number
 from stridescope.engine.dispatch.promote import result_type as result_type_of
 from stridescope.engine.dtype import BY_NAME, FLOAT, can_cast, defaults, dtype, promote_types
 from stridescope.engine.ops.creation import DefaultDevice

@@ -16,7 +16,8 @@ from typing import Any
 from observations import plain
 
 Step = Callable[["OpProgram"], Any]
-STEPS: list[tuple[Step, int]] = []
+# The steps by family; programs of the family "calls" take those of "ops" too.
+STEPS: dict[str, list[tuple[Step, int]]] = {"ops": [], "calls": []}
 FLOATS = ["float32", "float64", "float16", "bfloat16"]
 COMPLEX = ["complex64", "complex128"]
 INTEGERS = ["int64", "int32", "int16", "int8", "uint8"]
@@ -26,11 +27,11 @@ SHAPES = [(), (), (1,), (3,), (2, 3), (3, 2), (1, 3), (3, 1), (2, 1, 2), (2, 3, 
 MOST = 96  # elements of a tensor that stays
 
 
-def step(weight: int = 1) -> Callable[[Step], Step]:
+def step(weight: int = 1, family: str = "ops") -> Callable[[Step], Step]:
     """Register a kind of step; ``weight`` says how often it is picked."""
 
     def register(function: Step) -> Step:
-        STEPS.append((function, weight))
+        STEPS[family].append((function, weight))
         return function
 
     return register
@@ -46,7 +47,8 @@ class Inexact:
 class OpProgram:
     """One program at work: its random choices, its tensors by name, and what has been observed."""
 
-    def __init__(self, torch: Any, seed: int) -> None:
+    def __init__(self, torch: Any, seed: int, family: str = "ops") -> None:
+        self.steps = [*STEPS["ops"], *(STEPS["calls"] if family == "calls" else ())]
         self.torch, self.random = torch, random.Random(seed)
         self.tensors: dict[str, Any] = {}
         self.seen: list[Any] = []
@@ -147,7 +149,7 @@ class OpProgram:
             del self.tensors[self.random.choice(list(self.tensors)[:6])]
 
     def run(self, steps: int) -> None:
-        functions, weights = [f for f, _ in STEPS], [w for _, w in STEPS]
+        functions, weights = [f for f, _ in self.steps], [w for _, w in self.steps]
         for _ in range(steps):
             (function,) = self.random.choices(functions, weights)
             self.seen.append(self.one(function))
@@ -253,14 +255,18 @@ def unsigned(seen: Any) -> Any:
 def made(p: OpProgram) -> Any:
     """A tensor of any dtype with small exact values, sometimes laid out otherwise than row by row."""
     shape = p.pick(SHAPES)
-    kind = p.pick(DTYPES if p.chance(0.6) else COMMON)
-    values = [value_of(p, kind) for _ in range(math.prod(shape))]
-    tensor = p.torch.tensor(values, dtype=getattr(p.torch, kind)).reshape(shape)
+    tensor = made_as(p, shape, p.pick(DTYPES if p.chance(0.6) else COMMON))
     if len(shape) > 1 and p.chance(0.4):
         order = p.random.sample(range(len(shape)), len(shape))
         p.words.append(f"permuted {order}")
         tensor = tensor.permute(order)
     return tensor.clone() if p.chance(0.5) else tensor
+
+
+def made_as(p: OpProgram, shape: tuple[int, ...], kind: str) -> Any:
+    """A row-major tensor of this shape and dtype with small exact values."""
+    values = [value_of(p, kind) for _ in range(math.prod(shape))]
+    return p.torch.tensor(values, dtype=getattr(p.torch, kind)).reshape(shape)
 
 
 def value_of(p: OpProgram, kind: str) -> Any:

@@ -52,7 +52,7 @@ def compare() -> Any:
     return module.compare
 
 
-@pytest.mark.parametrize("family", ["autograd", "ops"])
+@pytest.mark.parametrize("family", ["autograd", "ops", "calls"])
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_random_programs_agree(batch: int, family: str, torch_python: str, compare: Any) -> None:
     first = FIRST + batch * BATCH

@@ -1,0 +1,71 @@
+"""The text "received an invalid combination of arguments": what was given, and why no overload takes it.
+
+PyTorch reads its own listing of the overloads for this (``torch/csrc/utils/invalid_arguments.cpp``): a parameter with a
+default has a name and a type that nothing given equals, and the star counts as a parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from stridescope.engine.device import device
+from stridescope.engine.dtype import dtype
+from stridescope.engine.tensor import Tensor
+
+if TYPE_CHECKING:
+    from stridescope.engine.dispatch.parser import Signature
+
+# What is given for these types: ints go for floats.
+_FITTING = {"float": ("float", "int")}
+
+
+def type_name(value: Any) -> str:
+    """How PyTorch names the type of a value in its errors."""
+    if isinstance(value, Tensor):
+        return "Parameter" if type(value).__name__ == "Parameter" else "Tensor"
+    if isinstance(value, (dtype, device)):
+        return f"torch.{type(value).__name__}"
+    return type(value).__name__
+
+
+def _deep_type_name(value: Any) -> str:
+    """The same with the items of a tuple or list."""
+    if type(value) not in (tuple, list):
+        return type_name(value)
+    inside = ", ".join(_deep_type_name(item) for item in value)
+    if isinstance(value, list):
+        return f"list of [{inside}]"
+    return f"tuple of ({inside}{',' if len(value) == 1 else ''})"
+
+
+def given(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """The types of what was given, the last keyword first."""
+    named = [f"{name}={type_name(value)}" for name, value in reversed(kwargs.items())]
+    return f"({', '.join([type_name(value) for value in args] + named)}{', ' if named and not args else ''})"
+
+
+def why_not(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """The line that says which arguments did not fit; PyTorch gives it when their number does."""
+    parts = [_split(part) for part in signature.parts()] or [("", "")]
+    if len(args) + len(kwargs) != len(parts):
+        return ""
+    start = "      didn't match because some of the"
+    unknown = [name for name in reversed(kwargs) if name not in (known for _, known in parts)]
+    if unknown:
+        return f"{start} keywords were incorrect: {', '.join(unknown)}\n"
+    kinds = {name: kind for kind, name in parts}
+    marked = [_marked(kind, value) for (kind, _), value in zip(parts, args, strict=False)]
+    marked += [f"{name}={_marked(kinds[name], kwargs[name])}" for name in reversed(kwargs)]
+    return f"{start} arguments have invalid types: ({', '.join(marked)})\n"
+
+
+def _split(part: str) -> tuple[str, str]:
+    kind, _, name = part.rpartition(" ")
+    return kind, name
+
+
+def _marked(kind: str, value: Any) -> str:
+    """The value's type, between exclamation marks when it is not the one listed."""
+    fits = type_name(value) in _FITTING.get(kind, (kind,))
+    return _deep_type_name(value) if fits else f"!{_deep_type_name(value)}!"
