@@ -200,10 +200,13 @@ class Tracer:
             call = self.enter(frame, code)
         if self._interrupted:
             self._settle()
-        last, call.todo = call.todo, call.code.names.get(line)
+        last, todo = call.todo, call.code.names.get(line)
+        if todo is QUIET and last is QUIET:
+            return False
+        call.todo = todo
         if last is not None:
             self._look(call, frame, last)
-        if call.todo is QUIET:
+        if todo is QUIET:
             return False
         if (send := journal.emit) is not None:
             send((LINE, call.id, call.code.source, line))

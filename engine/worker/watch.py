@@ -159,8 +159,9 @@ class TraceWatch:
     """Watches by ``sys.settrace``, in every thread that starts from now on."""
 
     def __init__(self, tracer: Tracer) -> None:
-        self._tracer = tracer
+        self._tracer, self._reach = tracer, tracer.reach
         self._failing: dict[int, BaseException] = {}
+        self._local: Callable[..., Any] = self._line_or_end  # bound once: it is called for every line
 
     def start(self) -> None:
         """Begin to report."""
@@ -172,26 +173,32 @@ class TraceWatch:
         sys.settrace(None)
         threading.settrace(None)
 
-    @_safely
     def _call(self, frame: types.FrameType, event: str, _: object) -> Callable[..., Any] | None:
-        code = self._tracer.code_of(frame.f_code)
-        if code is None or code.quiet or event != "call":
+        try:
+            code = self._tracer.code_of(frame.f_code)
+            if code is None or code.quiet or event != "call":
+                return None
+            known = self._tracer.calls.get(id(frame))
+            if known is None or known.code is not code:  # else a generator goes on
+                self._tracer.enter(frame, code)
+        except Exception as error:
+            _give_up(self, error)
             return None
-        known = self._tracer.calls.get(id(frame))
-        if known is None or known.code is not code:  # else a generator goes on
-            self._tracer.enter(frame, code)
         return self._local
 
-    @_safely
-    def _local(self, frame: types.FrameType, event: str, value: Any) -> Callable[..., Any]:
-        if event == "line":
-            self._failing.pop(id(frame), None)
-            self._tracer.reach(frame, frame.f_lineno)
-        elif event == "exception":
-            self._failing[id(frame)] = value[1]
-            self._tracer.raised(frame, value[1])
-        elif event == "return":
-            self._ended(frame, value)
+    def _line_or_end(self, frame: types.FrameType, event: str, value: Any) -> Callable[..., Any]:
+        try:
+            if event == "line":
+                if self._failing:
+                    self._failing.pop(id(frame), None)
+                self._reach(frame, frame.f_lineno)
+            elif event == "exception":
+                self._failing[id(frame)] = value[1]
+                self._tracer.raised(frame, value[1])
+            elif event == "return":
+                self._ended(frame, value)
+        except Exception as error:
+            _give_up(self, error)
         return self._local
 
     def _ended(self, frame: types.FrameType, value: object) -> None:
