@@ -312,7 +312,7 @@ class Tracer:
 
     def _settle(self) -> None:
         """Someone goes on after an exception: the calls that it ended are gone now."""
-        self._raised, self._interrupted = 0, False
+        self._raised, self._raised_at, self._interrupted = 0, (0, 0, 0), False
         left, self._unwound = self._unwound, {}
         for call in left.values():
             emit((FrameLeft.code, call.id))
