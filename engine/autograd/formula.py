@@ -23,6 +23,8 @@ FACETS: dict[str, Callable[[Tensor], Any]] = {
     "_sym_sizes": lambda t: t._array.shape,
     "_sym_sizes_opt": lambda t: t._array.shape,
     "_sym_argsize_0": lambda t: t._array.shape[0],
+    "_sym_argsize_1": lambda t: t._array.shape[1],
+    "_sym_argsize_2": lambda t: t._array.shape[2],
     "_sym_argsize_minus_1": lambda t: t._array.shape[-1],
     "_sym_argsize_minus_2": lambda t: t._array.shape[-2],
     "_sym_strides": lambda t: t.strides,
@@ -30,6 +32,7 @@ FACETS: dict[str, Callable[[Tensor], Any]] = {
     "_sym_numel": lambda t: t._array.size,
     "_scalar_type": lambda t: t.dtype,
     "_device": lambda t: t.device,
+    "_geometry": lambda t: t.layout_,
     "_dim": lambda t: t._array.ndim,
 }
 NUMBERS = (int, float, bool, complex)
@@ -111,11 +114,12 @@ class Derivative:
         arguments: tuple[str, ...],
         returns: tuple[str, ...],
         tensors: frozenset[str],
+        scalars: frozenset[str] = frozenset(),
     ) -> None:
         self.name, self.inputs = name, inputs
         # PyTorch runs them in the order of their names, and so makes the nodes of a higher derivative.
         self.formulas = tuple(sorted(formulas, key=lambda formula: ", ".join(formula.inputs)))
-        self.arguments, self.returns, self.tensors = arguments, returns, tensors
+        self.arguments, self.returns, self.tensors, self.scalars = arguments, returns, tensors, scalars
         self.indices = tuple(arguments.index(name) for name in inputs)
         self.node_type: type[OpNode] = type(
             name, (OpNode,), {"derivative": self, "__slots__": (), "shown_name": SHOWN_NAMES.get(name)}
@@ -232,7 +236,7 @@ def _placed(value: Any) -> Any:
 
 def _shown(want: str) -> bool:
     """PyTorch's nodes keep dtypes of inputs, and what they know of lists of tensors, for themselves."""
-    return not want.endswith(("_scalar_type", "_device")) and not want.startswith("tensors_")
+    return not want.endswith(("_scalar_type", "_device", "_geometry")) and not want.startswith("tensors_")
 
 
 def _over_lists(facet: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -362,14 +366,21 @@ class OpNode(Node):
         value = self.value(name)
         if value.__class__ in NUMBERS and name in self.derivative.tensors:
             return _wrapped(value)
-        if value.__class__ is int and value < 0:
-            return value + (1 << 64)  # PyTorch shows its 64-bit numbers without their sign
-        return tuple(value) if isinstance(value, list) else value
+        if name in self.derivative.scalars:
+            return value
+        if isinstance(value, (list, tuple)):
+            return tuple(_unsigned(item) for item in value)
+        return _unsigned(value)
 
     def __dir__(self) -> list[str]:
         fields = [f"_saved_{name}" for name in self.derivative.names]
         raw = [f"_raw_saved_{name}" for name in self.derivative.raw]
         return sorted({*super().__dir__(), *fields, *raw})
+
+
+def _unsigned(value: Any) -> Any:
+    """PyTorch shows its 64-bit numbers without their sign."""
+    return value + (1 << 64) if value.__class__ is int and value < 0 else value
 
 
 def _wrapped(number: Any) -> Tensor:

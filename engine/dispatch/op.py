@@ -172,7 +172,8 @@ def _answerable(want: str, known: set[str], schema: Schema) -> bool:
         return True
     if want.startswith("result") and want[6:].isdigit():
         return int(want[6:]) < len(schema.returns)
-    return any(want.endswith(suffix) and want[: -len(suffix)] in known | {"result"} for suffix in FACETS)
+    whole = known | {"result", *schema.return_names}
+    return any(want.endswith(suffix) and want[: -len(suffix)] in whole for suffix in FACETS)
 
 
 def _derivative(schema: Schema, node: str | None, grads: Mapping[str, Callable[..., Any]]) -> Derivative | None:
@@ -183,7 +184,9 @@ def _derivative(schema: Schema, node: str | None, grads: Mapping[str, Callable[.
     inputs = tuple(a.name for a in schema.arguments if a.name in listed)
     arguments = tuple(a.name for a in schema.arguments)
     tensors = frozenset(a.name for a in schema.arguments if a.is_tensor)
-    return Derivative(node or node_name(schema.name), inputs, formulas, arguments, schema.return_names, tensors)
+    scalars = frozenset(a.name for a in schema.arguments if a.type == "Scalar")
+    name = node or node_name(schema.name)
+    return Derivative(name, inputs, formulas, arguments, schema.return_names, tensors, scalars)
 
 
 def node_name(name: str) -> str:

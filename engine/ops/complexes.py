@@ -242,7 +242,7 @@ define(
     "complex(Tensor real, Tensor imag) -> Tensor",
     doc="Complex numbers out of their parts.",
     run=_complex,
-    grads={"real": lambda grad: grad.real, "imag": lambda grad: grad.imag},
+    grads={"real,imag": lambda grad, real, imag: (grad.real, grad.imag)},
     samples=[((3, 4), (4,))],
 )
 define(

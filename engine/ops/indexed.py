@@ -100,9 +100,9 @@ def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     return wrapped(result, self.dtype, self)
 
 
-def _picked_like(grad: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+def _picked_like(grad: Tensor, dim: int, index: Tensor, source: Tensor, source_dim: int) -> Tensor:
     """The gradient of what was added: grad at the indices, in the source's shape."""
-    if source._array.ndim:
+    if source_dim:
         return grad.index_select(dim, index).expand_as(source)  # type: ignore[no-any-return]
     return grad.index_select(dim, index.squeeze(0) if index._array.ndim else index)  # type: ignore[no-any-return]
 
@@ -113,7 +113,9 @@ define(
     run=_index_add,
     grads={
         "self": lambda grad: grad,
-        "source": lambda grad, dim, index, source, alpha: scaled(_picked_like(grad, dim, index, source), alpha),
+        "source": lambda grad, dim, index, source, source_dim, alpha: scaled(
+            _picked_like(grad, dim, index, source, source_dim), alpha
+        ),
     },
     inplace=True,
 )
@@ -204,7 +206,7 @@ define(
     run=_index_copy,
     grads={
         "self": lambda grad, dim, index: grad.index_fill(dim, index, 0),
-        "source": lambda grad, dim, index, source: _picked_like(grad, dim, index, source),
+        "source": lambda grad, dim, index, source, source_dim: _picked_like(grad, dim, index, source, source_dim),
     },
     inplace=True,
 )

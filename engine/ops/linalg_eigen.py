@@ -56,10 +56,10 @@ def _one_on_diagonal(x: Tensor) -> Tensor:
     return x
 
 
-def _svd_grad(grads: Any, U: Tensor, S: Tensor, Vh: Tensor) -> Any:
+def _svd_grad(grads: Any, U: Tensor, S: Tensor, Vh: Tensor, k: int) -> Any:
     """The gradient of A = U S V^H; parts of U and V outside the first k vectors carry none."""
     gU, gS, gVh = grads
-    k, m, n = S.shape[-1], U.shape[-2], Vh.shape[-1]
+    m, n = U.shape[-2], Vh.shape[-1]
     U, gU = (_first(t, -1, k) for t in (U, gU))
     Vh, gVh = (_first(t, -2, k) for t in (Vh, gVh))
     if gU is None and gVh is None:
@@ -120,7 +120,11 @@ svd_op = define(
     doc="The singular value decomposition A = U diag(S) Vh.",
     run=_svd,
     node="LinalgSvdBackward0",
-    grads={"A": lambda grads, U, S, Vh: _svd_grad(grads, U, S, Vh)},
+    grads={
+        "A": lambda grads, full_matrices, S_sym_argsize_minus_1, U, S, Vh: _svd_grad(
+            grads, U, S, Vh, S_sym_argsize_minus_1
+        )
+    },
     method=False,
     function=False,
 )

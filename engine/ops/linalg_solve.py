@@ -58,10 +58,10 @@ def _cofactors(A: Tensor) -> Tensor:
 def _det_grad(grad: Tensor, A: Tensor, result: Tensor) -> Tensor:
     if not A._array.size:
         return A.new_zeros(A.shape)  # type: ignore[no-any-return]
-    grad, det = (t.unsqueeze(-1).unsqueeze(-1) for t in (grad, result))
     if not grad_mode.enabled:
-        return grad * _cofactors(A)  # type: ignore[no-any-return]
-    return solve(A.mH, (grad * (det.conj() if det.dtype.is_complex else det)) * eye_like(A))
+        return grad.unsqueeze(-1).unsqueeze(-1) * _cofactors(A)  # type: ignore[no-any-return]
+    scale = grad * (result.conj() if result.dtype.is_complex else result)
+    return solve(A.mH, scale.unsqueeze(-1).expand(A.shape[:-1]).diag_embed().mT)
 
 
 _det_op = define(
@@ -69,7 +69,7 @@ _det_op = define(
     doc="The determinants, with the LU factorisation they come from.",
     run=_det,
     node="LinalgDetBackward0",
-    grads={"A": lambda grad, A, result0: _det_grad(grad, A, result0)},
+    grads={"A": lambda grad, A, LU, pivots, result: _det_grad(grad, A, result)},
     differentiable_outputs=[0],
     method=False,
     function=False,

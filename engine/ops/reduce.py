@@ -158,8 +158,8 @@ mean_dim = define(
     run=_mean,
     node="MeanBackward1",
     grads={
-        "self": lambda grad, self_sym_sizes, dim, keepdim: (
-            restored(grad, self_sym_sizes, dim, keepdim) / count_of(self_sym_sizes, dim)
+        "self": lambda grad, self_sym_sizes, dim, self_sym_numel, keepdim: (
+            restored(grad, self_sym_sizes, dim, keepdim) / (count_of(self_sym_sizes, dim) if dim else self_sym_numel)
         )
     },
     samples=[((3, 4), (1,))],

@@ -140,7 +140,10 @@ define(
     "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
     doc="Normal numbers with a mean and a deviation each.",
     run=_normal_of,
-    grads={"mean": lambda mean: mean.new_zeros(mean._array.shape), "std": lambda std: std.new_zeros(std._array.shape)},
+    grads={
+        "mean": lambda grad, mean_sym_sizes: grad.new_zeros(mean_sym_sizes),
+        "std": lambda grad, std_sym_sizes: grad.new_zeros(std_sym_sizes),
+    },
     node="NormalBackward3",
     method=False,
 )
@@ -148,7 +151,7 @@ define(
     "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
     doc="Normal numbers with a mean each.",
     run=_normal_of,
-    grads={"mean": lambda mean: mean.new_zeros(mean._array.shape)},
+    grads={"mean": lambda grad, mean_sym_sizes: grad.new_zeros(mean_sym_sizes)},
     node="NormalBackward1",
     method=False,
 )
@@ -156,7 +159,7 @@ define(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
     doc="Normal numbers with a deviation each.",
     run=_normal_of,
-    grads={"std": lambda std: std.new_zeros(std._array.shape)},
+    grads={"std": lambda grad, std_sym_sizes: grad.new_zeros(std_sym_sizes)},
     node="NormalBackward2",
     method=False,
 )

@@ -60,8 +60,8 @@ def _masked_select(self: Tensor, mask: Tensor) -> Tensor:
     return fresh(values, self.dtype, self.device)
 
 
-def _masked_grad(grad: Tensor, self_sym_sizes: tuple[int, ...], mask: Tensor) -> Tensor:
-    shape = broadcast_shapes(self_sym_sizes, mask._array.shape)
+def _masked_grad(grad: Tensor, self: Tensor, mask: Tensor) -> Tensor:
+    shape = broadcast_shapes(self._array.shape, mask._array.shape)
     whole = grad.new_zeros(shape)
     return whole.masked_scatter_(mask, grad)  # type: ignore[no-any-return]
 
@@ -70,7 +70,7 @@ masked_select = define(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
     doc="The elements where mask is true, as a 1-d tensor.",
     run=_masked_select,
-    grads={"self": lambda grad, self_sym_sizes, mask: _masked_grad(grad, self_sym_sizes, mask)},
+    grads={"self": lambda grad, self, mask: _masked_grad(grad, self, mask)},
     samples=[],
 )
 

@@ -256,10 +256,8 @@ as_strided = define(
     doc="Reads the storage by sizes, strides and an offset of your own.",
     view=_as_strided,
     grads={
-        "self": lambda grad, self_sym_sizes, self_sym_strides, self_sym_storage_offset, size, stride, storage_offset: (
-            _as_strided_grad(
-                grad, Layout(self_sym_sizes, self_sym_strides, self_sym_storage_offset), size, stride, storage_offset
-            )
+        "self": lambda grad, self_geometry, size, stride, storage_offset: _as_strided_grad(
+            grad, self_geometry, size, stride, storage_offset
         )
     },
     samples=[((3, 4), (2, 2), (1, 4), 1)],

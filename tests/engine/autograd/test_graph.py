@@ -164,3 +164,31 @@ def test_inference_tensors_alone_are_not_tracked_outside_either() -> None:
         False
     ] * 4
     assert (leaf + torch.ones(2)).requires_grad and (leaf * 2).requires_grad and leaf.clone().requires_grad
+
+
+@pytest.mark.parametrize(
+    ("function", "attribute", "value"),
+    [
+        (lambda x: x.sum((-1,)), "_saved_dim", (18446744073709551615,)),
+        (lambda x: x.flip(-1), "_saved_dims", (18446744073709551615,)),
+        (lambda x: torch.index_add(x, 0, torch.tensor([0]), x[:1], alpha=-1), "_saved_alpha", -1),
+        (lambda x: torch.index_add(x, 0, torch.tensor([0]), x[:1]), "_saved_source_dim", 2),
+        (lambda x: x.mean(0), "_saved_self_sym_numel", 4),
+        (lambda x: torch.linalg.svd(x)[1], "_saved_S_sym_argsize_minus_1", 2),
+        (lambda x: torch.linalg.svd(x)[1], "_saved_full_matrices", True),
+    ],
+)
+def test_numbers_that_nodes_save_are_shown_as_pytorch_shows_them(function: Any, attribute: str, value: Any) -> None:
+    node = function(torch.eye(2).requires_grad_()).grad_fn
+    assert getattr(node, attribute) == value and attribute in dir(node)
+
+
+def test_the_layout_that_as_strided_keeps_is_not_shown() -> None:
+    node = torch.ones(4, requires_grad=True).as_strided((2,), (1,)).grad_fn
+    shown = [name for name in dir(node) if name.startswith("_saved_")]
+    assert shown == ["_saved_size", "_saved_storage_offset", "_saved_stride"]
+
+
+def test_a_determinant_keeps_its_factorisation() -> None:
+    node = torch.linalg.det(torch.eye(2, requires_grad=True)).grad_fn
+    assert node._saved_LU.shape == (2, 2) and node._saved_pivots.tolist() == [1, 2] and node._saved_result.item() == 1.0
