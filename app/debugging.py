@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QDialog
+from PySide6.QtCore import QObject, QSettings
+from PySide6.QtWidgets import QDialog, QInputDialog
 
 from stridescope.app import jumps
 from stridescope.app.panels.watches import FIRST_NUMBER
-from stridescope.app.point_dialog import PointDialog
+from stridescope.app.point_dialog import MEBIBYTE, PointDialog
 from stridescope.app.selection import Selection
 from stridescope.app.session import IMPORTING, RUNNING, WAITING
 from stridescope.app.tensor_points import point_at, tensor_of
@@ -23,6 +23,9 @@ Find = Callable[[Recording, State, Selection], int | None]
 
 if TYPE_CHECKING:
     from stridescope.app.main_window import MainWindow
+
+MEMORY_KEY = "memory limit"
+MOST_MEBIBYTES = 1 << 24
 
 NONE_BACK = {
     "backward": "No backward pass began before this step",
@@ -173,6 +176,24 @@ class Debugging(QObject):
         if self._said and self._window.banner.words == self._said:
             self._window.banner.hide()
         self._said = ""
+
+    # ---- limits ------------------------------------------------------------------------------------------------
+
+    def ask_memory_limit(self) -> None:
+        """Let the user choose how much memory a script may hold, from its next start on."""
+        words = tr("MiB that a script may hold, 0 for no limit")
+        now = self._session.memory_limit // MEBIBYTE
+        chosen, ok = QInputDialog.getInt(self._window, tr("Memory limit"), words, now, 0, MOST_MEBIBYTES, 256)
+        if ok:
+            self._session.memory_limit = chosen * MEBIBYTE
+            if self._session.points.remember:
+                QSettings().setValue(MEMORY_KEY, chosen)
+            self._window.banner.say(tr("The limit holds from the next start of a script on"), failure=False)
+
+    def recall_memory_limit(self) -> None:
+        """Take the limit that was chosen the last time."""
+        kept = str(QSettings().value(MEMORY_KEY, "0"))
+        self._session.memory_limit = int(kept) * MEBIBYTE if kept.isdecimal() else 0
 
     # ---- forks -------------------------------------------------------------------------------------------------
 

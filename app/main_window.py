@@ -76,6 +76,8 @@ class MainWindow(QMainWindow):
         self._connect()
         self.debugging = Debugging(self)
         self.session.points.remember = remember
+        if remember:
+            self.debugging.recall_memory_limit()
         self._show_pace()
         self.set_theme(themes.active().name)
         self._follow_status()

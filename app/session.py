@@ -58,6 +58,7 @@ class Session(QObject):
         self.recording: Recording | None = None
         self.points = Points(self)
         self.points.changed.connect(self._send_points)
+        self.memory_limit = 0  # bytes that a script may hold, 0 for no limit; holds from the next start on
         self.parents: list[str] = []  # recordings of the runs that this one was forked from, the last one last
         self._client: WorkerClient | None = None
         self._notifier: QSocketNotifier | None = None
@@ -212,6 +213,7 @@ class Session(QObject):
             device=program.device,
             breakpoints=self.points.enabled,
             until_step=program.until_step,
+            memory_limit=self.memory_limit,
         )
         self._notifier = QSocketNotifier(self._client.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._receive)

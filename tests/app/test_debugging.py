@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 
 import pytest
 from debugger import ALT, CTRL, PATIENCE, SHIFT, Key, caret, kind_at, line_of, panel, press, reach, run_to
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QInputDialog, QWidget
 from pytestqt.qtbot import QtBot
 
+from stridescope.app import main
 from stridescope.app.main_window import MainWindow
 from stridescope.engine import events as ev
 
@@ -270,3 +272,21 @@ def test_edit_and_go_on_from_an_earlier_step(qtbot: QtBot, run: Callable[..., Ma
     qtbot.keyClick(window, Key.Key_F5, CTRL | ALT)
     reach(qtbot, window, "replay")
     assert "a * 2" in window.session.recording.sources[1].text  # type: ignore[union-attr]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there the memory of a process is not looked at")
+def test_a_memory_limit_ends_the_script_and_its_recording_stays(
+    qtbot: QtBot, run: Callable[..., MainWindow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = run("hoard = []\nwhile True:\n    hoard.append(bytearray(b'x' * (1 << 20)))\n")
+    monkeypatch.setattr(QInputDialog, "getInt", lambda *_: (300, True))
+    window.actions_by_id["memory"].trigger()
+    qtbot.keyClick(window, Key.Key_F5, CTRL | SHIFT)
+    reach(qtbot, window)
+    press(qtbot, window, Key.Key_F5)
+    reach(qtbot, window, "ended")
+    assert "passed its memory limit" in window.banner.words and window.time.head > 20
+    assert press(qtbot, window, Key.Key_F10, SHIFT) < window.time.head
+    again = main.make_window(remember=True)
+    qtbot.addWidget(again)
+    assert again.session.memory_limit == 300 << 20
