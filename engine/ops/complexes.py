@@ -88,6 +88,14 @@ define(
     method=False,
 )
 
+for _name, _view in (("real", _view_as_real), ("complex", _view_as_complex)):
+    define(
+        f"view_as_{_name}_copy(Tensor self) -> Tensor",
+        doc=f"A copy of what view_as_{_name} shows.",
+        composite=lambda self, view=_view: view(self).clone(),
+        method=False,
+    )
+
 # ---- the lazy bits -----------------------------------------------------------------------------------------------
 
 _conj_view = define(

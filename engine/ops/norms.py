@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.parser import Mismatch, Signature
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, default_float, dtype, scalar_name
 from stridescope.engine.layout import wrap_dim
@@ -137,7 +138,22 @@ def norm(
     return result if out is None else written(out, result, "norm")
 
 
+def _check_numbers(self: Tensor, p: Any, dim: Any) -> None:
+    """Refuse what the vector norm's own parser refuses."""
+    try:
+        Signature(vector_norm, method=False).bind((self, p, dim), {})
+    except Mismatch as mismatch:
+        text = str(mismatch)
+    else:
+        return
+    raise TypeError(text)
+
+
 def _norm(self: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    if not isinstance(p, str):
+        _check_numbers(self, 2.0 if p is None else p, dim)
+    elif p == "fro" and dim is not None:
+        _check_numbers(self, 2.0, dim)
     dims = (dim,) if isinstance(dim, int) else dim
     if p == "fro" and (dims is None or len(dims) <= 2):
         return vector_norm.call(self, 2, dims, keepdim, dtype)  # type: ignore[no-any-return]
@@ -145,6 +161,52 @@ def _norm(self: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
         matrix = op_call("linalg_matrix_norm.str_ord")
         return matrix(self, p, (-2, -1) if dims is None else dims, keepdim, dtype)  # type: ignore[no-any-return]
     return vector_norm.call(self, 2.0 if p is None else p, dims, keepdim, dtype)  # type: ignore[no-any-return]
+
+
+def _frobenius(self: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    return vector_norm.call(self, 2, dim or None, keepdim, None)  # type: ignore[no-any-return]
+
+
+def _nuclear(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    return _norm(self, "nuc", dim, keepdim, None)
+
+
+def _norm_except(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    if dim == -1:
+        return v.norm(pow)  # type: ignore[no-any-return]
+    first = v if dim == 0 else v.transpose(0, dim)
+    sizes = (first.shape[0], *(1,) * (first.dim() - 1))
+    lengths = first.contiguous().view(first.shape[0], -1).norm(pow, 1).view(sizes)
+    return lengths if dim == 0 else lengths.transpose(0, dim)  # type: ignore[no-any-return]
+
+
+define(
+    "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+    doc="The square root of the sum of squares.",
+    composite=_frobenius,
+    samples=[((3, 4), (0, 1))],
+    method=False,
+)
+define(
+    "nuclear_norm(Tensor self, bool keepdim=False) -> Tensor",
+    doc="The sum of a matrix's singular values.",
+    composite=lambda self, keepdim=False: _nuclear(self, None, keepdim),
+    samples=[((3, 4),)],
+    method=False,
+)
+define(
+    "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor",
+    doc="The sum of the singular values of the matrices in two dims.",
+    composite=_nuclear,
+    method=False,
+)
+define(
+    "norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor",
+    doc="The norm over all dims but one, which stay with size 1.",
+    composite=_norm_except,
+    samples=[((3, 4),)],
+    method=False,
+)
 
 
 def _dist_run(self: Tensor, other: Tensor, p: Any) -> Tensor:

@@ -12,7 +12,6 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.run import Strides, blank, cast, into, laid_out, like_strides, output_strides
 from stridescope.engine.dtype import FLOAT, bool_
-from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, bump_version, fresh
 
 
@@ -234,10 +233,9 @@ def _only_float(test: Callable[..., Any], otherwise: bool = False) -> Callable[.
     return lambda a: np.full(a.shape, otherwise) if a.dtype.kind in "iub" else test(a)
 
 
-def _of_size(shape: tuple[int, ...], source: Any) -> Array:
-    """A stand-in for ``source.abs() == number``, in the strides that PyTorch's result of these two ops has."""
-    size = blank(shape, output_strides(shape, (source,)))
-    return blank(shape, output_strides(shape, (size, 0)))
+def _of_size(shape: tuple[int, ...], source: Any) -> tuple[int, ...]:
+    """The strides of ``source.abs() == number``."""
+    return output_strides(shape, (blank(shape, output_strides(shape, (source,))), 0))
 
 
 def _of_infinite(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
@@ -245,7 +243,7 @@ def _of_infinite(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, .
     source = sources[0]
     if source.dtype.kind in "iub":
         return like_strides(shape, sources)
-    return output_strides(shape, (_of_size(shape, source.real),))
+    return _of_size(shape, source.real)
 
 
 def _of_finite(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
@@ -254,7 +252,7 @@ def _of_finite(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...
     if source.dtype.kind in "iub":
         return like_strides(shape, sources)
     same = blank(shape, output_strides(shape, (source.real, source.real)))
-    return output_strides(shape, (same, _of_size(shape, source.real)))
+    return output_strides(shape, (same, blank(shape, _of_size(shape, source.real))))
 
 
 def _like_real(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:

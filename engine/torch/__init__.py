@@ -98,9 +98,9 @@ for _kind in (dtype, device):
 
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
-    "_C", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributions", "fft", "func", "functional",
-    "linalg", "masked", "multiprocessing", "nn", "optim", "random", "return_types", "serialization", "signal",
-    "special", "testing", "utils",
+    "_C", "__config__", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributions", "fft", "func",
+    "functional", "linalg", "masked", "multiprocessing", "nn", "optim", "random", "return_types", "serialization",
+    "signal", "special", "testing", "utils",
 )  # fmt: skip
 # Names whose module is loaded when a script first asks for them.
 LATER = {
@@ -120,6 +120,8 @@ def __getattr__(name: str) -> Any:
         return _absent.absent_module(name)
     if name in _not_yet.FUNCTIONS:
         return _not_yet.refusing("torch", name)
+    if name in _not_yet.DTYPES:
+        raise _not_yet.dtype_refusal(name)
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
 
 

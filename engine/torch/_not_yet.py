@@ -11,9 +11,9 @@ FUNCTIONS = (
     "batch_norm_backward_elemt", "batch_norm_backward_reduce", "batch_norm_elemt",
     "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts", "batch_norm_stats", "batch_norm_update_stats",
     "choose_qparams_optimized", "cond", "conv_tbc", "dequantize", "dsmm", "empty_quantized",
-    "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine", "fork", "frobenius_norm", "from_dlpack",
+    "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine", "fork", "from_dlpack",
     "from_file", "fused_moving_avg_obs_fake_quant", "hsmm", "hspmm", "int_repr", "lobpcg",
-    "native_channel_shuffle", "native_norm", "norm_except_dim", "nuclear_norm",
+    "native_channel_shuffle", "native_norm",
     "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale", "q_zero_point",
     "quantize_per_channel", "quantize_per_tensor", "quantize_per_tensor_dynamic", "quantized_batch_norm",
     "quantized_gru", "quantized_gru_cell", "quantized_lstm", "quantized_lstm_cell", "quantized_max_pool1d",
@@ -72,6 +72,26 @@ NAMES: dict[str, tuple[str, ...]] = {
 def refusal(module: str, name: str) -> NotImplementedError:
     """The error that says that a name of PyTorch's is not here."""
     return NotImplementedError(f"{module}.{name} is not in Stridescope yet")
+
+
+class _NameNotYet(NotImplementedError, AttributeError):
+    """The same for a name that programs look for with ``hasattr``, which has to say no."""
+
+
+# Tracebacks name the error as everybody knows it.
+_NameNotYet.__module__, _NameNotYet.__qualname__, _NameNotYet.__name__ = "builtins", *("NotImplementedError",) * 2
+# Dtypes of PyTorch that are not here.
+DTYPES = (
+    "bits16", "bits1x8", "bits2x4", "bits4x2", "bits8", "chalf", "complex32", "float4_e2m1fn_x2", "float8_e4m3fn",
+    "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "int1", "int2", "int3", "int4", "int5",
+    "int6", "int7", "qint32", "qint8", "quint2x4", "quint4x2", "quint8", "uint1", "uint2", "uint3", "uint4", "uint5",
+    "uint6", "uint7",
+)  # fmt: skip
+
+
+def dtype_refusal(name: str) -> AttributeError:
+    """The error that says that a dtype of PyTorch's is not here."""
+    return _NameNotYet(f"torch.{name} is not in Stridescope yet")
 
 
 def refusing(module: str, name: str) -> Callable[..., NoReturn]:

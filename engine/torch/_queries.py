@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 from stridescope.engine.device import CPU, device
+from stridescope.engine.device import device as device_of
 from stridescope.engine.dispatch.invalid_arguments import type_name
 from stridescope.engine.dispatch.parser import is_number
 from stridescope.engine.dispatch.promote import result_type as result_type_of
@@ -138,6 +140,14 @@ def _device(name: Any) -> device:
     return device(name)
 
 
+def get_device_module(device: Any = None) -> Any:
+    """The module of a device's kind (``torch.cpu``, ``torch.cuda``); by default the accelerator's, else the CPU's."""
+    from stridescope.engine.torch import cuda
+
+    on = device_of(device if device is not None else "cuda" if cuda.is_available() else "cpu")
+    return importlib.import_module(f"stridescope.engine.torch.{on.type}")
+
+
 FUNCTIONS: dict[str, Any] = {
     **QUESTIONS,
     **{
@@ -145,6 +155,7 @@ FUNCTIONS: dict[str, Any] = {
         for function in (
             is_tensor, is_storage, typename, is_same_size, result_type, broadcast_shapes, get_default_dtype,
             set_default_dtype, set_default_tensor_type, get_default_device, set_default_device, promote_types, can_cast,
+            get_device_module,
         )
     },
 }  # fmt: skip
