@@ -90,13 +90,12 @@ def _polygamma(a: Any, n: int) -> Any:
 
     if n == 0:
         return _digamma(a)
-    wide = a.astype(np.float64)
-    if n == 1:  # left of a half by reflection
-        left = wide < 0.5
-        right = special.zeta(2.0, np.where(left, 1 - wide, wide))
-        return np.where(left, math.pi**2 / np.sin(math.pi * wide) ** 2 - right, right).astype(a.dtype)
+    if n == 1:  # left of a half by reflection, in the input's own precision
+        left, pi = a < 0.5, a.dtype.type(math.pi)
+        right = special.zeta(2.0, np.where(left, 1 - a, a).astype(np.float64)).astype(a.dtype)
+        return np.where(left, (pi / np.sin(pi * a)) ** 2 - right, right).astype(a.dtype)
     sign = 1.0 if n % 2 else -1.0
-    result = sign * math.factorial(n) * _zeta(np.full(wide.shape, n + 1.0), wide)
+    result = sign * math.factorial(n) * special.zeta(n + 1.0, a.astype(np.float64))
     return np.where(np.isposinf(a), np.nan, result).astype(a.dtype)
 
 
