@@ -25,13 +25,17 @@ def _pow(a: Any, b: Any) -> Any:
 
 
 def complex_pow(a: Any, b: Any) -> Any:
-    """``exp(b * log(a))`` as C's ``cpow`` has it: NumPy's own multiplies for whole exponents."""
+    """``exp(b * log(a))`` as C's ``cpow`` has it: NumPy's own multiplies for whole exponents.
+
+    Infinities need C's product, which does not lose them to NaN: there NumPy's power is ``cpow`` itself.
+    """
     log = np.asarray(np.log(a))
     exponent = np.asarray(b)
     power = np.empty(np.broadcast_shapes(log.shape, exponent.shape), log.dtype)
     power.real = exponent.real * log.real - exponent.imag * log.imag
     power.imag = exponent.real * log.imag + exponent.imag * log.real
-    return np.exp(power)
+    wild = ~(np.isfinite(a) & np.isfinite(exponent))
+    return np.where(wild, np.power(a, exponent), np.exp(power)) if wild.any() else np.exp(power)
 
 
 # Exponents for which PyTorch's kernel has a shorter way than ``cpow``.
