@@ -34,8 +34,8 @@ def complex_pow(a: Any, b: Any) -> Any:
     power = np.empty(np.broadcast_shapes(log.shape, exponent.shape), log.dtype)
     power.real = exponent.real * log.real - exponent.imag * log.imag
     power.imag = exponent.real * log.imag + exponent.imag * log.real
-    wild = ~(np.isfinite(a) & np.isfinite(exponent))
-    return np.where(wild, np.power(a, exponent), np.exp(power)) if wild.any() else np.exp(power)
+    lost = np.isnan(power.real) & np.isnan(power.imag)
+    return np.where(lost, np.power(a, exponent), np.exp(power)) if lost.any() else np.exp(power)
 
 
 # Exponents for which PyTorch's kernel has a shorter way than ``cpow``.
