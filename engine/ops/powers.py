@@ -34,7 +34,7 @@ def complex_pow(a: Any, b: Any) -> Any:
     power = np.empty(np.broadcast_shapes(log.shape, exponent.shape), log.dtype)
     power.real = exponent.real * log.real - exponent.imag * log.imag
     power.imag = exponent.real * log.imag + exponent.imag * log.real
-    lost = np.isnan(power.real) & np.isnan(power.imag)
+    lost = np.isnan(power.real) & np.isnan(power.imag) & ~(np.isfinite(a) & np.isfinite(exponent))
     return np.where(lost, np.power(a, exponent), np.exp(power)) if lost.any() else np.exp(power)
 
 
