@@ -71,7 +71,7 @@ def {name}({signature}):
             r = asarray(r)
         if 1 in a.shape and r.flags.c_contiguous:
             r = canonical(r)
-        if r.strides == a.strides:
+        if r.strides == a.strides and r.size:
             out = new(Tensor)
             out._array = r
             out.dtype = kind
@@ -85,7 +85,7 @@ def {name}({signature}):
         stage_track(op, ({names}), out)
     return out
 """
-_FITS = "r.strides == a.strides and r.dtype is a.dtype"
+_FITS = "r.strides == a.strides and r.dtype is a.dtype and r.size"  # empty results have strides of their own
 _FITS_OTHER = "r.flags.c_contiguous and a.flags.c_contiguous and r.dtype is gives.np and 1 not in a.shape and r.size"
 _BINARY = """
 def {name}({signature}):

@@ -360,7 +360,11 @@ for _name, _rule in (
 
 def _shift(sign: int) -> Any:
     def run(self: Tensor, dim: Sequence[int] | None = None) -> Tensor:
-        dims = tuple(range(self._array.ndim)) if dim is None else wrap_dims(dim, self._array.ndim)
+        dims = (
+            tuple(range(self._array.ndim))
+            if dim is None
+            else [wrap_dim(d, self._array.ndim, scalar=False) for d in dim]
+        )
         steps = [(self.shape[d] // 2 if sign > 0 else (self.shape[d] + 1) // 2) for d in dims]
         return self.roll(steps, dims)  # type: ignore[no-any-return]
 

@@ -30,7 +30,7 @@ def _margin_ranking(input1: Tensor, input2: Tensor, target: Tensor, margin: floa
             f"{list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)} "
         )
     apart = input1 - input2
-    return reduced(add_scalar(-target * apart, margin).clamp_min(0), reduction)
+    return reduced(add_scalar(-target * apart, margin).clamp_min_(0), reduction)
 
 
 define(

@@ -326,6 +326,12 @@ define(
 
 
 FUNCTIONS: dict[str, Any] = {"norm": norm}
-METHODS: dict[str, Any] = {
-    "norm": lambda self, p="fro", dim=None, keepdim=False, dtype=None: norm(self, p, dim, keepdim, dtype=dtype)
-}
+
+
+def _norm_method(self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
+    """``Tensor.norm``, as ``torch.norm``."""
+    return norm(self, p, dim, keepdim, dtype=dtype)
+
+
+_norm_method.__name__, _norm_method.__qualname__ = "norm", "Tensor.norm"  # which Python's own errors name
+METHODS: dict[str, Any] = {"norm": _norm_method}

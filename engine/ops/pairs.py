@@ -12,6 +12,7 @@ from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import Guarded, into, pointwise, row_major
 from stridescope.engine.dtype import BOOL, FLOAT, scalar_name
+from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.lookup import op_call
@@ -205,6 +206,7 @@ def _by_exponent(self: Tensor, other: Tensor) -> bool:
     if self.dtype.category < FLOAT or other.dtype.category >= FLOAT:
         return False
     if other.dtype.category == BOOL and self.dtype.category == FLOAT:
+        broadcast_shapes(self._array.shape, other._array.shape)
         raise not_implemented("ldexp_cpu_exp", other.dtype)
     return True
 

@@ -16,7 +16,7 @@ from stridescope.engine.kernels import pooling as kernels
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.pooling_checks import check_1d, check_input, check_max_1d, windows_of
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.tensor import Tensor, bump_version, fresh
 
 NAMESPACE = "torch._C._nn"
 Ints = Sequence[int]
@@ -146,7 +146,12 @@ def _max_1d(self: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: I
     if self.dtype.category != FLOAT:
         raise not_implemented("max_pool1d_impl", self.dtype)
     pooled: Tensor = _max_1d_pair(self, kernel, stride, padding, dilation, ceil_mode)[0]
-    return pooled if pooled._node is not None else fresh(pooled._array, pooled.dtype, pooled.device)
+    if pooled._node is not None:
+        return pooled
+    alone = fresh(pooled._array, pooled.dtype, pooled.device)
+    if self._array.ndim == 2:
+        bump_version(alone)  # PyTorch takes the batch of one out in place
+    return alone
 
 
 def _max_1d_pair(self: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool) -> Any:
