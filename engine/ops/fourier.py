@@ -11,7 +11,7 @@ import numpy as np
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import INTEGER, default_float, dtype, scalar_name
-from stridescope.engine.layout import wrap_dim, wrap_dims
+from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import concatenated, op_call
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.tensor import Tensor, fresh
