@@ -21,14 +21,14 @@ from stridescope.engine.events import StorageFreed, StorageMade, journal
 Array = np.ndarray[Any, Any]
 
 _ids = itertools.count(1)
+next_storage_id = _ids.__next__
 _MADE = StorageMade.code
 ALIGNMENT = 64  # c10's gAlignment for CPU memory
 
 
-class _Addresses:
-    """Symbolic CPU addresses: the same program sees the same ones in every run."""
-
-    next = 0x7F00_0000_0000
+# The next symbolic CPU address: the same program sees the same ones in every run. A list, for it is counted up by
+# every recorded op and by storages whose address is asked for.
+next_address = [0x7F00_0000_0000]
 
 
 class Version:
@@ -92,8 +92,8 @@ class Storage:
     def address(self) -> int:
         """The address of the first byte: symbolic on the CPU, the allocator's on ``cuda``; 0 when there is no byte."""
         if not self._address and self.nbytes:
-            self._address = _Addresses.next
-            _Addresses.next += -(-self.nbytes // ALIGNMENT) * ALIGNMENT
+            self._address = next_address[0]
+            next_address[0] += -(-self.nbytes // ALIGNMENT) * ALIGNMENT
         return self._address
 
     @property

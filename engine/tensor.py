@@ -20,6 +20,7 @@ import numpy as np
 from stridescope.engine.device import CPU, device
 from stridescope.engine.dtype import FROM_NUMPY, dtype
 from stridescope.engine.events import (
+    OpEnded,
     StorageSummarised,
     StorageWritten,
     TensorChanged,
@@ -28,14 +29,26 @@ from stridescope.engine.events import (
     VersionBumped,
     journal,
 )
+from stridescope.engine.events.bundles import GONE, MADE, RESULT, VIEWED
 from stridescope.engine.layout import Layout, row_major
-from stridescope.engine.storage import Array, CudaStorage, Storage, Version, flat_bytes
+from stridescope.engine.storage import (
+    ALIGNMENT,
+    Array,
+    CudaStorage,
+    Storage,
+    Version,
+    flat_bytes,
+    next_address,
+    next_storage_id,
+)
 from stridescope.engine.storage import pointer as _pointer
 
 _ids = itertools.count(1)
+_next_id = _ids.__next__
 _new = object.__new__
 BINS, SAMPLED = 16, 512  # of the histogram in a storage's summary
-_MADE, _WRITTEN = TensorMade.code, StorageWritten.code
+_FREED = TensorFreed.code
+_MADE, _WRITTEN, _ENDED = TensorMade.code, StorageWritten.code, OpEnded.code
 
 
 class Size(tuple[int, ...]):
@@ -81,7 +94,8 @@ class Tensor:
     """A multi-dimensional view of a storage; the documentation of its methods is PyTorch's."""
 
     __slots__ = (
-        "__dict__", "__weakref__", "_array", "_node", "_requires_grad", "_storage", "_version_counter", "dtype",
+        "__dict__", "__weakref__", "_array", "_base_tensor", "_id", "_node", "_plain", "_requires_grad", "_storage",
+        "_version_counter", "dtype",
     )  # fmt: skip
 
     # Set on every tensor:
@@ -91,12 +105,13 @@ class Tensor:
     _version_counter: Version | None
     _requires_grad: bool  # True for a leaf that asks for gradients and for every tensor with a grad_fn
     _node: Any  # grad_fn
-    # Set on the few tensors that need them; these are the defaults:
-    _plain = True  # on the CPU and without conjugate or negative bit: the shortest path is open
+    _base_tensor: Any  # None for what is no view
+    _plain: bool  # on the CPU, no inference tensor, no conjugate or negative bit: the shortest path is open
+    _id: int  # the number in events; 0 before one has named it
+    # Set on the few tensors that need them; these are the defaults (reading one takes three times a slot's time):
     _device = CPU
     _conj_bit = False
     _neg_bit = False
-    _base_tensor: Any = None
     _viewed = False  # some view of it has been made
     _output_nr = 0
     _accumulator: Any = None  # weak reference to the leaf's AccumulateGrad node
@@ -106,7 +121,7 @@ class Tensor:
     _retains_grad = False
     _view_info: Any = None  # how this view was made, for rebasing its history after an in-place write
     _inference = False
-    _id = 0
+    _promised: Any = None  # the number and address under which the storage was announced before it was made
     _empty_offset = 0
 
     if TYPE_CHECKING:
@@ -166,7 +181,7 @@ class Tensor:
 
     @device.setter
     def device(self, on: device) -> None:
-        self._device, self._plain = on, on is CPU and not (self._conj_bit or self._neg_bit)
+        self._device, self._plain = on, on is CPU and not (self._conj_bit or self._neg_bit or self._inference)
 
     @property
     def _conj(self) -> bool:
@@ -175,7 +190,7 @@ class Tensor:
 
     @_conj.setter
     def _conj(self, bit: bool) -> None:
-        self._conj_bit, self._plain = bit, not (bit or self._neg_bit) and self._device is CPU
+        self._conj_bit, self._plain = bit, not (bit or self._neg_bit or self._inference) and self._device is CPU
 
     @property
     def _neg(self) -> bool:
@@ -184,7 +199,7 @@ class Tensor:
 
     @_neg.setter
     def _neg(self, bit: bool) -> None:
-        self._neg_bit, self._plain = bit, not (bit or self._conj_bit) and self._device is CPU
+        self._neg_bit, self._plain = bit, not (bit or self._conj_bit or self._inference) and self._device is CPU
 
     @property
     def layout_(self) -> Layout:
@@ -221,7 +236,15 @@ class Tensor:
         storage = self._storage
         if storage is None:
             storage = self._storage = Storage(self._array)
+            if self._promised is not None:
+                (storage._id, storage._address), storage.told = self._promised, True
         return storage
+
+    @storage_.setter
+    def storage_(self, storage: Storage) -> None:
+        if self._storage is None and self._promised is not None:
+            self._storage = self.storage_  # made now, so that its end is told
+        self._storage = storage
 
     @property
     def version_counter(self) -> Version:
@@ -256,7 +279,8 @@ def fresh(array: Array, kind: dtype, on: device = CPU) -> Tensor:
     if not array.size and not any(array.strides) and not isinstance(array.base, bytearray):  # as NumPy makes them
         array = canonical(array)
     tensor._array, tensor.dtype, tensor._requires_grad = array, kind, False
-    tensor._storage = tensor._version_counter = tensor._node = None
+    tensor._storage = tensor._version_counter = tensor._node = tensor._base_tensor = None
+    tensor._plain, tensor._id = True, 0
     if on is not CPU:
         place(tensor, on)
     return tensor
@@ -329,7 +353,8 @@ def alias(source: Tensor, layout: Layout | None = None, kind: dtype | None = Non
     kind = kind or source.dtype
     tensor: Tensor = _new(Tensor)
     tensor._array = source._array if layout is None else strided(storage, layout, kind)
-    tensor.dtype, tensor._requires_grad, tensor._node = kind, False, None
+    tensor.dtype, tensor._requires_grad, tensor._node, tensor._base_tensor = kind, False, None, None
+    tensor._plain, tensor._id = True, 0
     tensor._storage, tensor._version_counter = storage, source.version_counter
     if not tensor._array.size:
         tensor._empty_offset = source.offset if layout is None else layout.offset
@@ -353,10 +378,13 @@ def tensor_id(tensor: Tensor) -> int:
 
 def announce(tensor: Tensor) -> None:
     """Give the tensor its id and tell the recording what it is and what it holds."""
-    number = tensor._id = next(_ids)
-    emit = journal.emit
-    if emit is None:
+    if (emit := journal.emit) is None:
+        tensor._id = _next_id()
         return
+    if (made := small(tensor)) is not None:
+        journal.bundle((MADE, *made))
+        return
+    number = tensor._id = _next_id()
     array, kind, storage = tensor._array, tensor.dtype, tensor._storage or tensor.storage_
     sid = storage._id or storage.announce()
     counter = tensor._version_counter
@@ -369,6 +397,95 @@ def announce(tensor: Tensor) -> None:
         emit((VersionBumped.code, shared, counter.value))
     if not storage.told:
         record_values(storage, kind)
+
+
+def small(tensor: Tensor) -> tuple[Any, ...] | None:
+    """Announce a new tensor on a small, dense CPU storage of its own: give its id, return what a bundle says of it.
+
+    Returns None where the tensor is another one. The storage object need not be there: most tensors of a script
+    live and die without one.
+    """
+    array, storage, counter = tensor._array, tensor._storage, tensor._version_counter
+    nbytes, shape = array.nbytes, array.shape
+    if not 0 < nbytes <= journal.most_values or tensor._base_tensor is not None:
+        return None
+    kind = tensor.dtype
+    shape, steps, strides = kind.row_major.get(shape) or _row_major_strides(kind, shape)
+    if steps != array.strides or counter is not None and (counter.value or counter.id):
+        return None
+    if storage is None:
+        sid, address = tensor._promised = next_storage_id(), next_address[0]
+        next_address[0] = address + (nbytes + ALIGNMENT - 1 & -ALIGNMENT)
+    elif storage._id or storage.owner is not array or storage.device is not CPU:
+        return None
+    else:
+        sid, address, storage.told = storage.id, storage.address, True
+    number = tensor._id = _next_id()
+    if counter is not None:
+        counter.id = number
+    return sid, nbytes, address, number, shape, strides, kind.name, tensor._requires_grad, array.tobytes()
+
+
+def _view_of_known(tensor: Tensor) -> tuple[Any, ...] | None:
+    """Announce a new view of a tensor that the recording knows: give its id, return what a bundle says of it."""
+    base, storage, counter = tensor._base_tensor, tensor._storage, tensor._version_counter
+    if base is None or storage is None or counter is None or counter.value or not (base._id and counter.id):
+        return None
+    if not storage.told or not storage._id:
+        return None
+    array, number = tensor._array, _next_id()
+    tensor._id = number
+    return (
+        number, storage._id, array.shape, tensor.strides, tensor.offset, tensor.dtype.name, base._id, counter.id,
+        tensor._requires_grad,
+    )  # fmt: skip
+
+
+def _row_major_strides(kind: dtype, shape: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """A shape and its row-major strides in bytes and in elements; the dtype remembers them."""
+    known = kind.row_major
+    if len(known) > _MOST_LAYOUTS:
+        known.clear()
+    return known.setdefault(shape, (shape, row_major(shape, kind.itemsize), row_major(shape)))
+
+
+_MOST_LAYOUTS = 4096  # remembered by a dtype
+
+
+def announce_result(out: Tensor, op: str) -> None:
+    """Tell the recording that ``op`` ends with ``out``, which is announced if it was not."""
+    if not out._id and journal.emit is not None:
+        # Most results are new tensors nobody has asked anything of: :func:`small` for those, without its questions.
+        array, kind = out._array, out.dtype
+        nbytes = array.nbytes
+        unasked = out._storage is None and out._version_counter is None and out._base_tensor is None
+        if unasked and 0 < nbytes <= journal.most_values:
+            shape = array.shape
+            shape, steps, strides = kind.row_major.get(shape) or _row_major_strides(kind, shape)
+            if steps == array.strides:
+                sid, address = out._promised = next_storage_id(), next_address[0]
+                next_address[0] = address + (nbytes + ALIGNMENT - 1 & -ALIGNMENT)
+                number = out._id = _next_id()
+                grad, values = out._requires_grad, array.tobytes()
+                journal.bundle((RESULT, sid, nbytes, address, number, shape, strides, kind.name, grad, values, op))
+                return
+        if (made := small(out)) is not None:
+            journal.bundle((RESULT, *made, op))
+            return
+        if (seen := _view_of_known(out)) is not None:
+            journal.bundle((VIEWED, *seen, op))
+            return
+        announce(out)
+    if (emit := journal.emit) is not None:
+        emit((_ENDED, op, (out._id,)))
+
+
+def storage_facts(tensor: Tensor) -> tuple[int, int]:
+    """The number and the bytes of an announced tensor's storage, which need not have been made."""
+    if tensor._storage is None and tensor._promised is not None:
+        return tensor._promised[0], tensor._array.nbytes
+    storage = tensor.storage_
+    return storage._id or storage.announce(), storage.nbytes
 
 
 def _counter_id(counter: Version, number: int) -> int:
@@ -480,7 +597,10 @@ def _readers(storage: Storage) -> list[Tensor]:
 
 def _tensor_freed(tensor: Tensor) -> None:
     if tensor._id and (emit := journal.emit) is not None:
-        emit((TensorFreed.code, tensor._id))
+        if tensor._storage is None and (promised := tensor._promised) is not None:
+            journal.bundle((GONE, tensor._id, promised[0]))
+        else:
+            emit((_FREED, tensor._id))
 
 
 def _watch(recording: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stridescope.engine.autograd.modes import grad_mode
-from stridescope.engine.autograd.node import Gradients, Node
+from stridescope.engine.autograd.node import UNTOLD, Gradients, Node
 from stridescope.engine.autograd.one_node import as_one_node
 from stridescope.engine.autograd.saved import FREED, SavedTensor, record_saved
 from stridescope.engine.events import SavedFreed, journal
@@ -284,7 +284,7 @@ class OpNode(Node):
 
     def _kept(self, name: str, value: Any, is_output: bool) -> Any:
         if isinstance(value, Tensor):
-            if journal.emit is not None:
+            if journal.emit is not None and self._id != UNTOLD:
                 record_saved(self, name, value, value.version_counter.value, is_output)
             return SavedTensor(value, is_output)
         if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):

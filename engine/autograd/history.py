@@ -69,7 +69,7 @@ def mark_inference(tensor: Tensor, kind: str = "inference") -> None:
 
     ``kind`` is ``detached`` for what ``detach()`` gives: that may be written in place again.
     """
-    tensor._inference = True
+    tensor._inference, tensor._plain = True, False
     tensor._view_info = ViewInfo(kind)
 
 

@@ -25,6 +25,7 @@ LAST = (1 << 64) - 1  # the sequence number of AccumulateGrad: leaves are writte
 Edge = tuple["Node | None", int]
 Gradients = tuple[Tensor | None, ...]
 NO_EDGE: Edge = (None, 0)
+UNTOLD = -1  # the number of a node that is announced, with what it saved, when its op ends
 
 
 _sequence = itertools.count()
@@ -164,6 +165,11 @@ class Node:
 Node.__module__ = "torch.autograd.graph"
 
 
+def next_node_id() -> int:
+    """A number for a node that is announced now."""
+    return next(_ids)
+
+
 def node_id(node: Node) -> int:
     """The node's number in events; it is announced to the recording when it has none yet."""
     if not node._id:
@@ -194,7 +200,8 @@ def hooks_of(node: Node) -> NodeHooks:
 
 def edge_ids(edges: Sequence[Edge]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The edges as events write them: node ids (0 for None) and input numbers."""
-    return tuple(0 if node is None else node_id(node) for node, _ in edges), tuple(number for _, number in edges)
+    ids = [0 if node is None else node._id or node_id(node) for node, _ in edges]
+    return tuple(ids), tuple([number for _, number in edges])
 
 
 class AccumulateGrad(Node):

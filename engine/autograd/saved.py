@@ -10,7 +10,7 @@ from stridescope.engine.autograd.modes import anomaly, grad_mode
 from stridescope.engine.autograd.node import accumulator as accumulator_of
 from stridescope.engine.autograd.node import forward_name, node_id
 from stridescope.engine.events import TensorSaved, journal
-from stridescope.engine.tensor import Tensor, alias, tensor_id
+from stridescope.engine.tensor import Tensor, alias, storage_facts, tensor_id
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "
@@ -205,6 +205,5 @@ TYPE_NAMES = {
 def record_saved(node: Any, field: str, tensor: Tensor, version: int, is_output: bool) -> None:
     """Tell the recording that ``node`` keeps ``tensor`` for backward."""
     if (emit := journal.emit) is not None:
-        storage = tensor.storage_
-        tid = tensor_id(tensor)
-        emit((TensorSaved.code, node_id(node), field, tid, storage.announce(), storage.nbytes, version, is_output))
+        tid, number = tensor_id(tensor), node_id(node)
+        emit((TensorSaved.code, number, field, tid, *storage_facts(tensor), version, is_output))

@@ -25,12 +25,14 @@ from stridescope.engine.autograd.history import (
     rebase_history,
 )
 from stridescope.engine.autograd.modes import grad_mode
-from stridescope.engine.autograd.node import NO_EDGE, accumulator, meta_of, node_id, set_history
-from stridescope.engine.dispatch.recorded import full
+from stridescope.engine.autograd.node import NO_EDGE, UNTOLD, accumulator, meta_of, node_id, set_history
+from stridescope.engine.autograd.saved import SavedHooks
+from stridescope.engine.dispatch.recorded import SIMPLE, ended, full, refused
 from stridescope.engine.dispatch.run import NUMBERS, Pointwise
 from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
 from stridescope.engine.dtype import FLOAT, dtype
 from stridescope.engine.events import GradFnSet, journal
+from stridescope.engine.events.bundles import OPENED
 from stridescope.engine.layout import Layout
 from stridescope.engine.tensor import Tensor, alias, bump_version, canonical, tensor_id
 
@@ -52,6 +54,26 @@ def {name}({signature}):
     if journal.full:
         return stage_full(op, core, ({names}))
     return core({names})
+"""
+# The same with :func:`recorded` written out for the most frequent kinds of arguments.
+_ANNOUNCED = """
+def {name}({signature}):
+    if journal.full:
+        if not journal.plain or not ({usual}):
+            return stage_full(op, guarded, ({names}))
+        journal.bundle((opened, {label}, {pattern}, journal.where(), {written}))
+        try:
+            out = core({names})
+        except Exception as error:
+            stage_refused(op, ({names}), error)
+            raise
+        ended(out, {label})
+        return out
+    try:
+        return core({names})
+    except Exception:
+        stage_failed(op, ({names}))
+        raise
 """
 _KERNEL = """
 def {name}({signature}):
@@ -75,8 +97,10 @@ def {name}({signature}):
             out = new(Tensor)
             out._array = r
             out.dtype = kind
-            out._storage = out._version_counter = out._node = None
+            out._storage = out._version_counter = out._node = out._base_tensor = None
             out._requires_grad = False
+            out._plain = True
+            out._id = 0
         else:
             out = run({names})
     else:
@@ -113,8 +137,10 @@ def {name}({signature}):
             out = new(Tensor)
             out._array = r
             out.dtype = {gives}
-            out._storage = out._version_counter = out._node = None
+            out._storage = out._version_counter = out._node = out._base_tensor = None
             out._requires_grad = False
+            out._plain = True
+            out._id = 0
         else:
             out = run({names})
     else:
@@ -147,6 +173,8 @@ def {name}({signature}):
             out._version_counter = counter = self._version_counter or self.version_counter
             out._node = None
             out._requires_grad = False
+            out._plain = True
+            out._id = 0
             base = self._base_tensor
             out._base_tensor = self if base is None else base
             self._viewed = True
@@ -164,6 +192,10 @@ def {name}({signature}):
 """
 
 
+STAGES = {"opened": OPENED, "ended": ended, "simple": SIMPLE,
+          "tensor_id": tensor_id}  # fmt: skip
+
+
 def build(op: Op) -> Callable[..., Any]:
     """The callable of an op, with the schema's own signature."""
     if op.composite is not None:
@@ -176,8 +208,9 @@ def build(op: Op) -> Callable[..., Any]:
     core = _compiled(
         template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": _stage_of(op)}
     )
-    stages = {"core": core, "guarded": _guarded(op, core), "stage_full": full, "stage_failed": failed}
-    call = _compiled(_TEMPLATE, op, stages)
+    stages = {"core": core, "guarded": _guarded(op, core), "stage_full": full, "stage_failed": failed,
+              "stage_refused": _refused, **STAGES}  # fmt: skip
+    call = _compiled(_ANNOUNCED if _usual(op.schema) else _TEMPLATE, op, stages)
     call.__doc__ = op.doc
     call.core = core
     return call  # type: ignore[no-any-return]
@@ -204,6 +237,16 @@ def failed(op: Op, args: tuple[Any, ...]) -> None:
                 gradient_edge(value)
             except RuntimeError as error:
                 raise error.with_traceback(None) from None
+
+
+def _refused(op: Op, args: tuple[Any, ...], error: Exception) -> None:
+    """Say to the recording why a call failed; raises where :func:`failed` knows another reason."""
+    try:
+        failed(op, args)
+    except RuntimeError as reason:
+        refused(op.schema.name, reason)
+        raise
+    refused(op.schema.name, error)
 
 
 def _composite(op: Op) -> Callable[..., Any]:
@@ -246,6 +289,10 @@ def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[st
         plain_rest=rest,
         fits=_FITS_OTHER if other_kind else _FITS,
         gives="gives" if other_kind else "kind",
+        usual=_usual(schema),
+        pattern=_pattern(schema),
+        written="".join(f"{_written(a, schema)}, " for a in schema.arguments),
+        label=repr(schema.name),
         array_names=", ".join(["a", *(_safe(a.name) for a in schema.arguments[1:])]),
         second=_safe(schema.arguments[1].name) if len(schema.arguments) > 1 else "",
     )
@@ -257,6 +304,38 @@ def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[st
                   "ndarray": np.ndarray, "asarray": np.asarray, "canonical": canonical}  # fmt: skip
     exec(compile(source, f"<op {op.qualified}>", "exec"), scope)
     return scope[symbol]
+
+
+def _usual(schema: Schema) -> str:
+    """The test, as source, whether all arguments are tensors on the CPU and numbers; empty where none can be."""
+    first, *rest = schema.arguments or (None,)
+    if first is None or not first.is_tensor or any(a.is_tensor and a.listed for a in schema.arguments):
+        return ""
+    if len([a for a in rest if a.is_tensor]) > 1:
+        return ""
+    tests = [f"isinstance({_safe(first.name)}, Tensor) and {_safe(first.name)}._plain"]
+    for name, is_tensor in ((_safe(a.name), a.is_tensor) for a in rest):
+        number = f"{name}.__class__ in simple"
+        tests.append(f"({name}._plain if isinstance({name}, Tensor) else {number})" if is_tensor else number)
+    return " and ".join(tests)
+
+
+def _pattern(schema: Schema) -> str:
+    """Which arguments are tensors, as source: see :class:`stridescope.engine.events.bundles.Bundle`."""
+    letters = "".join("t" if a.is_tensor else "." for a in schema.arguments)
+    if letters.count("t") < 2:
+        return repr(letters)
+    second = _safe([a.name for a in schema.arguments if a.is_tensor][1])
+    return f"{letters!r} if isinstance({second}, Tensor) else {'t' + '.' * (len(letters) - 1)!r}"
+
+
+def _written(argument: Argument, schema: Schema) -> str:
+    """What a bundle writes for an argument, as source."""
+    name = _safe(argument.name)
+    if not argument.is_tensor:
+        return name
+    number = f"{name}._id or tensor_id({name})"
+    return number if argument is schema.arguments[0] else f"({number}) if isinstance({name}, Tensor) else {name}"
 
 
 def _safe(name: str) -> str:
@@ -346,10 +425,12 @@ def _track_one(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
     plan = node.plan
     node._outputs.append(meta_of(out))
     out._node, out._requires_grad = node, True
+    if untold := journal.plain and not out._id and not SavedHooks.stack:
+        node._id = UNTOLD  # recorded.ended says it all at once
     node.saved = plan.save(node, args)
     if plan.of_results:
         node.save_results((out,))
-    if (emit := journal.emit) is not None:
+    if not untold and (emit := journal.emit) is not None:
         emit((GradFnSet.code, tensor_id(out), node_id(node), 0))
 
 

@@ -67,8 +67,13 @@ def is_int(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
+PLAIN_NUMBERS = frozenset({int, float, bool, complex})
+
+
 def is_number(value: Any) -> bool:
     """Whether PyTorch takes this as a Scalar."""
+    if value.__class__ in PLAIN_NUMBERS:  # asking an abstract class takes longer than a small op's kernel
+        return True
     if isinstance(value, Tensor):
         return not value._array.ndim and not value._requires_grad
     return isinstance(value, (numbers.Number, np.number, np.bool_))
@@ -76,7 +81,7 @@ def is_number(value: Any) -> bool:
 
 def plain_number(value: Any) -> Any:
     """A Scalar as a plain Python number."""
-    if value.__class__ in (int, float, bool, complex):
+    if value.__class__ in PLAIN_NUMBERS:
         return value
     return value.item() if isinstance(value, (Tensor, np.generic)) else value
 

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stridescope.engine.autograd.history import mark_inference
 from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.autograd.node import UNTOLD, edge_ids, next_node_id
+from stridescope.engine.autograd.saved import SavedTensor
 from stridescope.engine.device import device
-from stridescope.engine.events import KeysChosen, OpBegan, OpEnded, OpFailed, journal
-from stridescope.engine.tensor import Tensor, tensor_id
+from stridescope.engine.events import GradFnSet, NodeMade, OpEnded, OpFailed, TensorSaved, journal
+from stridescope.engine.events.bundles import (
+    BUNDLES,
+    MADE,
+    MOST_SAVED,
+    OPENED_ELSE,
+    TRACKED,
+    USUAL_KEYS,
+)
+from stridescope.engine.tensor import Tensor, announce, announce_result, small, storage_facts, tensor_id
 
 if TYPE_CHECKING:
     from stridescope.engine.dispatch.op import Op
 
-_BEGAN, _KEYS, _ENDED, _FAILED = OpBegan.code, KeysChosen.code, OpEnded.code, OpFailed.code
-_SIMPLE = frozenset({bool, int, float, str, type(None)})
+_ENDED, _FAILED = OpEnded.code, OpFailed.code
+SIMPLE = frozenset({bool, int, float, str, type(None)})
 LONGEST_LIST = 64  # items of a list argument that events keep
 
 
@@ -35,37 +46,101 @@ def full(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     if Interceptors.before:
         for interceptor in reversed(Interceptors.before):
             core = functools.partial(interceptor, op, core)
-    return recorded(op, core, args)
+    return _run_core(op, core, args) if journal.emit is None else recorded(op, core, args)
 
 
 def recorded(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Run a call between OpBegan and OpEnded (or OpFailed)."""
-    emit = journal.emit
-    if emit is None:
-        return _run_core(op, core, args)
+    """Run a call between OpBegan and OpEnded (or OpFailed). What a recorded op costs is decided here."""
     name = op.schema.name
     inputs: list[Tensor] = []
-    plain = tuple([value if value.__class__ in _SIMPLE else _plain(value, inputs) for value in args])
-    emit((_BEGAN, name, tuple([t._id for t in inputs]), plain, *journal.where()))
+    written = tuple([value if value.__class__ in SIMPLE else _plain(value, inputs) for value in args])
+    numbers = tuple([tensor._id for tensor in inputs])
+    chosen = keys(inputs) if inputs else _chosen_by(args)
+    opened = (OPENED_ELSE, name, numbers, written, chosen, journal.where())
     if op.composite is None:
-        emit((_KEYS, keys(inputs) if inputs else _chosen_by(args)))
+        journal.bundle(opened)
+    elif (emit := journal.emit) is not None:  # it passes no keys: the ops that it calls do
+        emit(BUNDLES[OPENED_ELSE].open(opened)[0])
     try:
-        out = _run_core(op, core, args)
+        out = core(*args)
+        if grad_mode.inference:
+            _mark(op, out)
     except Exception as error:
-        emit((_FAILED, name, str(error)))
+        refused(name, error)
         raise
-    emit((_ENDED, name, (out._id or tensor_id(out),) if isinstance(out, Tensor) else _ids(out)))
+    ended(out, name)
     return out
+
+
+def refused(name: str, error: Exception) -> None:
+    """Say that an op was refused."""
+    if (emit := journal.emit) is not None:
+        emit((_FAILED, name, str(error)))
+
+
+def ended(out: Any, name: str) -> None:
+    """Say what an op gave."""
+    if isinstance(out, Tensor):
+        node = out._node
+        if node is None or node._id != UNTOLD:
+            announce_result(out, name)
+        else:
+            _announce_joined(out, node, name)
+    elif (emit := journal.emit) is not None:
+        emit((_ENDED, name, _ids(out)))
 
 
 def _run_core(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Run the op; in inference mode what it makes are inference tensors."""
     out = core(*args)
-    if grad_mode.inference and op.run is not None and not op.schema.writes:
+    if grad_mode.inference:
+        _mark(op, out)
+    return out
+
+
+def _mark(op: Op, out: Any) -> None:
+    """Make the results of an op that ran in inference mode inference tensors."""
+    if op.run is not None and not op.schema.writes:
         for made in out if isinstance(out, (tuple, list)) else (out,):
             if isinstance(made, Tensor) and made._base_tensor is None:
                 mark_inference(made)
-    return out
+
+
+def _announce_joined(out: Tensor, node: Any, name: str) -> None:
+    """Announce a result with its new node and what that saved; the op ends with it."""
+    if (emit := journal.emit) is None:
+        node._id = 0
+        return
+    node._id = number = next_node_id()
+    facts = (number, type(node).__name__, min(node._sequence, 1 << 62), *edge_ids(node._edges))
+    made = small(out)
+    if made is None:
+        announce(out)
+    saved: list[tuple[Any, ...]] = []
+    for field, kept in node.saved.items():
+        if kept.__class__ is SavedTensor:
+            saved.append(_told(field, kept, out))
+        elif kept.__class__ is list:
+            saved += [_told(field, item, out) for item in kept if item.__class__ is SavedTensor]
+    if made is not None and len(saved) <= MOST_SAVED:
+        journal.bundle((TRACKED + len(saved), *made, *facts, *itertools.chain(*saved), name))
+        return
+    if made is not None:
+        journal.bundle((MADE, *made))
+    emit((NodeMade.code, *facts, 0))
+    for what in saved:
+        emit((TensorSaved.code, number, *what))
+    emit((GradFnSet.code, out._id, number, 0))
+    emit((_ENDED, name, (out._id,)))
+
+
+def _told(field: str, kept: SavedTensor, out: Tensor) -> tuple[Any, ...]:
+    """What TensorSaved says behind the node; ``out`` is the new result, which may be what was saved."""
+    tensor: Any = out if kept._is_output else kept._tensor
+    if not tensor._id:
+        announce(tensor)
+    sid, nbytes = storage_facts(tensor)
+    return field, tensor._id, sid, nbytes, kept._version, kept._is_output
 
 
 def _ids(out: Any) -> tuple[int, ...]:
@@ -79,7 +154,7 @@ def _plain(value: Any, inputs: list[Tensor]) -> Any:
     if isinstance(value, Tensor):
         inputs.append(value)
         return f"%{value._id or tensor_id(value)}"
-    if value.__class__ in _SIMPLE:
+    if value.__class__ in SIMPLE:
         return value
     if isinstance(value, (tuple, list)):
         return tuple([_plain(item, inputs) for item in value[:LONGEST_LIST]])
@@ -88,9 +163,10 @@ def _plain(value: Any, inputs: list[Tensor]) -> Any:
 
 # What a call can pass through: by (on cuda, tracked by autograd).
 _PATHS = {
-    (cuda, tracked): ((f"Autograd{backend}", "ADInplaceOrView", backend) if tracked else (backend,))
-    for cuda, backend in ((False, "CPU"), (True, "CUDA"))
-    for tracked in (False, True)
+    (False, True): USUAL_KEYS,
+    (False, False): ("CPU",),
+    (True, True): ("AutogradCUDA", "ADInplaceOrView", "CUDA"),
+    (True, False): ("CUDA",),
 }
 
 

@@ -16,7 +16,7 @@ from stridescope.engine.events.backward import (
     NodeEnded,
     NodeReady,
 )
-from stridescope.engine.events.base import EVENTS, Event, Journal, Wire, journal
+from stridescope.engine.events.base import EVENTS, Event, Wire
 from stridescope.engine.events.graph import (
     GradFnSet,
     NodeEdgesSet,
@@ -25,6 +25,7 @@ from stridescope.engine.events.graph import (
     SavedFreed,
     TensorSaved,
 )
+from stridescope.engine.events.journal import Journal, journal
 from stridescope.engine.events.line import (
     ExceptionRaised,
     FrameEntered,

@@ -17,59 +17,9 @@ tuples of these, so that every recording can be read without executing anything.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, ClassVar, dataclass_transform
 
 Wire = tuple[Any, ...]
-
-
-class Journal:
-    """The one door through which events leave the engine.
-
-    ``emit`` is None while nothing records, so the unrecorded engine pays one attribute read. ``keep_values`` is the
-    largest storage, in bytes, whose contents are kept at every version; -1 keeps none. ``where`` tells which
-    expression of the user's source is running: ``(frame, source, line, column, end_line, end_column)``.
-    """
-
-    emit: Callable[[Wire], object] | None = None
-    keep_values: int = -1
-    special: int = 0  # how many active features need the dispatcher's full path
-    full: bool = False  # whether every op must take it: something records, or a feature is active
-
-    def __init__(self) -> None:
-        self.where: Callable[[], tuple[int, int, int, int, int, int]] = nowhere
-        self.watchers: list[Callable[[bool], None]] = []
-
-    def start(self, emit: Callable[[Wire], object], keep_values: int = -1) -> None:
-        """Send every event to ``emit`` from now on."""
-        self.keep_values, self.emit, self.full = keep_values, emit, True
-        for watcher in self.watchers:
-            watcher(True)
-
-    def watch(self, watcher: Callable[[bool], None]) -> None:
-        """Tell ``watcher`` when recording starts and stops; now already, if it started before this was imported."""
-        self.watchers.append(watcher)
-        if self.emit is not None:
-            watcher(True)
-
-    def stop(self) -> None:
-        """Record nothing more; the engine runs at full speed again."""
-        self.emit, self.full = None, self.special > 0
-        for watcher in self.watchers:
-            watcher(False)
-
-    def require_full(self, change: int) -> None:
-        """Add ``change`` (+1 or -1) to the count of features that need the full path."""
-        self.special += change
-        self.full = self.emit is not None or self.special > 0
-
-
-def nowhere() -> tuple[int, int, int, int, int, int]:
-    """The answer to ``journal.where`` while no worker knows the user's frames."""
-    return 0, 0, 0, 0, 0, 0
-
-
-journal = Journal()
 
 
 @dataclass_transform(frozen_default=True)

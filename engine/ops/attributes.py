@@ -141,7 +141,8 @@ def _set_data(self: Tensor, value: Any) -> None:
         raise TypeError(f"Variable data has to be a tensor, but got {type_name(value)}")
     if self._requires_grad and value.dtype.category < FLOAT:
         raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-    self._array, self._storage, self.dtype = value._array, value.storage_, value.dtype
+    self.storage_ = value.storage_
+    self._array, self.dtype = value._array, value.dtype
     self._empty_offset, self._conj, self._neg = value._empty_offset, value._conj, value._neg
     if self.device is not value.device:
         self.device = value.device

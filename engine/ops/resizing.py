@@ -21,7 +21,7 @@ from stridescope.engine.tensor import Tensor, bump_version, moved, resize, strid
 def relayout(tensor: Tensor, layout: Layout, storage: Storage | None = None) -> None:
     """Let ``tensor`` itself read another layout, or another storage."""
     if storage is not None:
-        tensor._storage = storage
+        tensor.storage_ = storage
     tensor._array = strided(tensor.storage_, layout, tensor.dtype)
     if not tensor._array.size:
         tensor._empty_offset = layout.offset

@@ -58,7 +58,7 @@ def _to_dense(self: Tensor, dtype: dtype | None = None, *, masked_grad: bool = T
 def _check_leafless(self: Tensor, name: str) -> None:
     if self._requires_grad:
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
-    if not self._plain:
+    if not (self._plain or self._inference):
         raise TypeError(f"{name} is only implemented on CPU tensors")
 
 

@@ -22,9 +22,9 @@ import numpy.typing as npt
 import zstandard
 
 from stridescope.engine.events import EVENTS, Event, Wire
+from stridescope.engine.recording.bundled import Kinds, Opener
 
 Ints = npt.NDArray[np.int64]
-Kinds = npt.NDArray[np.uint8]
 
 # Field annotation -> how the column is kept; whatever is not listed is a table of any plain values.
 FORMS = {"int": "int", "bool": "bool", "float": "float", "str": "text", "bytes": "bytes", "tuple[int, ...]": "ints"}
@@ -432,8 +432,8 @@ _EMPTY: dict[str, Any] = {"int": 0, "bool": False, "float": 0.0, "text": "", "by
 class Schema:
     """What the codes of one recording mean, and how its events become those of this engine (``now``)."""
 
-    def __init__(self, kinds: Sequence[Kind], now: Sequence[Kind] | None = None) -> None:
-        """Raise KeyError for a kind of event that this engine does not know."""
+    def __init__(self, kinds: Sequence[Kind], now: Sequence[Kind] | None = None, bundles: Sequence[Any] = ()) -> None:
+        """``bundles`` are described as a recording does it. Raise KeyError for an event that this engine lacks."""
         now = now or kinds_now()
         known = {kind.name: code for code, kind in enumerate(now)}
         self.kinds = tuple(kinds)
@@ -448,6 +448,10 @@ class Schema:
             for code, kind in enumerate(kinds)
             if any(field.form == "bytes" for field in kind.fields)
         }
+
+        lists = ("ints", "any", "bytes")
+        nested = [[at for at, field in enumerate(kind.fields, 1) if field.form in lists] for kind in kinds]
+        self.bundles = Opener(bundles, nested)
 
     @staticmethod
     def _fields(then: Kind, now: Kind) -> list[int | Any] | None:

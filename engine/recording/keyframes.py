@@ -16,6 +16,7 @@ import msgspec
 import zstandard
 
 from stridescope.engine.events import Wire
+from stridescope.engine.events.bundles import INLINE
 from stridescope.engine.recording.allocator_state import (
     AllocatorState,
     BlockState,
@@ -51,7 +52,6 @@ from stridescope.engine.recording.model import (
     TensorState,
 )
 from stridescope.engine.recording.state import advance
-from stridescope.engine.recording.store import INLINE
 
 # A keyframe costs space and time by what is alive, the way from it by the events since: the more is alive, the
 # rarer they are.

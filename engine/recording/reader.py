@@ -30,10 +30,10 @@ from stridescope.engine.events import (
 from stridescope.engine.events.grains import GRAINS
 from stridescope.engine.recording import keyframes, store
 from stridescope.engine.recording.batches import Batches
+from stridescope.engine.recording.bundled import Kinds
 from stridescope.engine.recording.columns import (
     DamagedBatch,
     Ints,
-    Kinds,
     Schema,
     decode_kinds,
     decompress,
@@ -82,8 +82,8 @@ class Recording:
         self.path, self._database = path, database
         self.meta = self._read_meta()
         try:
-            self._schema = Schema(store.kinds_from(self.meta["kinds"]))
-        except (KeyError, TypeError, ValueError) as error:
+            self._schema = Schema(store.kinds_from(self.meta["kinds"]), bundles=self.meta.get("bundles", ()))
+        except (LookupError, TypeError, ValueError) as error:
             raise RecordingError(f"{path} holds events that this Stridescope does not know ({error})") from error
         self._batches = Batches(database, self._schema)
         self._firsts: list[int] = []
@@ -145,7 +145,7 @@ class Recording:
             self._version, self.meta = version, self._read_meta()
             after = self._firsts[-1] if self._firsts else -1
             for first, last, packed in self._batches.firsts(after):
-                self._add_batch(first, last, decode_kinds(packed))
+                self._add_batch(first, last, self._schema.bundles.kinds(decode_kinds(packed)))
             known = max(self._sources, default=-1)
             rows = self._database.execute("SELECT id, path, text FROM source WHERE id > ?", (known,)).fetchall()
             self._sources |= {row[0]: Source(*row) for row in rows}

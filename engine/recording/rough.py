@@ -1,4 +1,4 @@
-"""A batch as it is first written: the events as they came, which costs a fraction of making columns.
+"""A batch as it is first written: events and bundles of them as they came, a fraction of the cost of columns.
 
 The recording's thread shares the script's time, so it only packs; the batches become columns when the recording
 ends. A recording that still grows, or whose writer was killed, holds rough batches: they read like any other.
@@ -14,13 +14,13 @@ import msgspec
 import numpy as np
 
 from stridescope.engine.events import Event, Wire
+from stridescope.engine.recording.bundled import Kinds
 from stridescope.engine.recording.columns import (
     Batch,
     DamagedBatch,
     Encoded,
     Ints,
     KeepBytes,
-    Kinds,
     ReadBytes,
     Schema,
     as_tuples,
@@ -35,10 +35,12 @@ _MARK = b"\0"  # no zstd frame begins with it
 
 
 def pack_rough(
-    batch: Sequence[Wire], keep: KeepBytes, schema: Schema, compress: Callable[[bytes], bytes]
+    batch: Sequence[Wire], kinds: bytes, keep: KeepBytes, schema: Schema, compress: Callable[[bytes], bytes]
 ) -> tuple[bytes, bytes]:
-    """Return the packed kinds and the body of a batch; ``keep`` is as for :func:`.columns.encode`."""
-    kinds = bytes([wire[0] for wire in batch])
+    """Return the packed kinds and the body of a batch of rows whose codes are ``kinds``.
+
+    ``keep`` is as for :func:`.columns.encode`.
+    """
     holders = schema.holders
     if any(map(kinds.__contains__, holders)):
         batch = [_kept_apart(wire, holders[wire[0]], keep) if wire[0] in holders else wire for wire in batch]
@@ -61,12 +63,13 @@ class RoughBatch:
 
     def __init__(self, first: int, kinds: bytes, body: bytes, schema: Schema, read: ReadBytes) -> None:
         self.first, self._schema, self._read = first, schema, read
-        self.kinds: Kinds = decode_kinds(kinds)
+        codes = decode_kinds(kinds)
+        self.kinds: Kinds = schema.bundles.kinds(codes)
         try:
             self._rows: list[list[Any]] = unpack_values(decompress(body[len(_MARK) :]))
         except (ValueError, msgspec.MsgspecError) as error:
             raise DamagedBatch(f"events from step {first} on cannot be read ({error})") from error
-        if len(self._rows) != len(self.kinds):
+        if len(self._rows) != len(codes):
             raise DamagedBatch(f"events from step {first} on are not all there")
 
     def as_columns(self) -> Encoded | None:
@@ -79,17 +82,15 @@ class RoughBatch:
     @cached_property
     def _tuples(self) -> list[Wire]:
         """The events as they were packed: tuples at every depth, bytes kept elsewhere as their key and length."""
-        nested = [self._nested(code) for code in range(len(self._schema.kinds))]
+        bundles = self._schema.bundles
         for row in self._rows:
-            for at in nested[row[0]]:
+            for at in bundles.nested[row[0]]:
                 if type(row[at]) is list:
                     row[at] = as_tuples(row[at])
-        return list(map(tuple, self._rows))
-
-    def _nested(self, code: int) -> list[int]:
-        """Return where in an event of a kind a list can stand."""
-        fields = self._schema.kinds[code].fields
-        return [at for at, field in enumerate(fields, 1) if field.form in ("ints", "any", "bytes")]
+        events = list(bundles.events(self._rows))
+        if len(events) != len(self.kinds):
+            raise DamagedBatch(f"events from step {self.first} on are not all there")
+        return events
 
     @cached_property
     def _encoded(self) -> Encoded:

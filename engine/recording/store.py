@@ -14,17 +14,15 @@ import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from stridescope.engine.recording.bundled import described_bundles
 from stridescope.engine.recording.columns import Field, Kind, kinds_now
 
-FORMAT = 1
+FORMAT = 2  # 2: batches that are still rough may hold bundles
 _APPLICATION = 0x53545244  # "STRD"
 _MAGIC = b"SQLite format 3\0"
 
 # Pages that the log takes before they are written a second time, into the database itself: 40 MB.
 _CHECKPOINT_PAGES = 10_000
-
-# Bytes up to this length stand in the event; longer ones are kept once each in the table blob.
-INLINE = 256
 
 TABLES = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -57,7 +55,7 @@ def create(path: str | os.PathLike[str], meta: Mapping[str, Any]) -> sqlite3.Con
         database = sqlite3.connect(target, check_same_thread=False, isolation_level=None)
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")  # what the rough batches took is given back at the end
         database.executescript(f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {FORMAT}; {TABLES}")
-        set_meta(database, {"format": FORMAT, "kinds": described(kinds_now()), **meta})
+        set_meta(database, {"format": FORMAT, "kinds": described(kinds_now()), "bundles": described_bundles(), **meta})
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")

@@ -8,6 +8,7 @@ columns and the keyframes are added.
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import sqlite3
 import threading
@@ -17,20 +18,24 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import xxhash
 import zstandard
 
 from stridescope.engine.events import Journal, SourceSeen, Wire
+from stridescope.engine.events.bundles import INLINE
 from stridescope.engine.recording import keyframes, store
 from stridescope.engine.recording.batches import Batches
+from stridescope.engine.recording.bundled import described_bundles
 from stridescope.engine.recording.columns import Encoded, Schema, kinds_now, pack_ints
 from stridescope.engine.recording.curve import Curve
 from stridescope.engine.recording.machine import Machine
 from stridescope.engine.recording.rough import RoughBatch, pack_rough
-from stridescope.engine.recording.store import INLINE, RecordingError
+from stridescope.engine.recording.store import RecordingError
 
 FLUSH_SECONDS = 0.05
-BATCH = 512  # events that stand together: whoever goes to a step reads all of them
+BATCH = 512  # events that stand together, or a few more: whoever goes to a step reads all of them
+_code_of = operator.itemgetter(0)
 
 
 class Blobs:
@@ -73,8 +78,8 @@ class Writer:
         self._database = store.create(path, facts)
         self._buffer: list[Wire] = []
         self._journal: Journal | None = None
-        self._steps, self._blobs, self._schema = 0, Blobs(), Schema(kinds_now())
-        self._compress = zstandard.ZstdCompressor(level=1).compress
+        self._steps, self._blobs, self._schema = 0, Blobs(), Schema(kinds_now(), bundles=described_bundles())
+        self._compress = zstandard.ZstdCompressor(level=-3).compress  # rough batches do not stay: fast, not small
         self._columns: list[tuple[int, int, bytes, bytes]] = []  # rows that take the place of rough batches
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._flush_often, name="stridescope-recording", daemon=True)
@@ -83,7 +88,7 @@ class Writer:
     def attach(self, journal: Journal, keep_values: int = -1) -> None:
         """Record everything that the engine says from now on; ``keep_values`` is the journal's."""
         self._journal = journal
-        journal.start(self._buffer.append, keep_values)
+        journal.start(self._buffer.append, keep_values, bundles=True)
         _WRITERS.add(self)
 
     def detach(self) -> None:
@@ -95,7 +100,7 @@ class Writer:
     @property
     def steps(self) -> int:
         """How many events there are, flushed or not. Exact when asked by the thread that emits."""
-        return self._steps + len(self._buffer)
+        return self._steps + int(self._schema.bundles.counts[[row[0] for row in self._buffer]].sum())
 
     def add_source(self, source: int, path: str, text: str) -> None:
         """Keep the text of a source that is not a file that can be read, such as code given on the command line."""
@@ -149,17 +154,24 @@ class Writer:
             with contextlib.suppress(sqlite3.Error):
                 self._database.execute("ROLLBACK")
 
-    def _write(self, wires: list[Wire]) -> None:
-        for start in range(0, len(wires), BATCH):
-            batch = wires[start : start + BATCH]
-            kinds, body = pack_rough(batch, self._blobs.keep, self._schema, self._compress)
-            last = self._steps + len(batch) - 1
+    def _write(self, rows: list[Wire]) -> None:
+        codes = bytes(map(_code_of, rows))
+        ends = self._schema.bundles.counts[np.frombuffer(codes, np.uint8)].cumsum()  # the steps up to each row's end
+        cuts = np.searchsorted(ends, np.arange(BATCH, int(ends[-1]), BATCH)) + 1
+        start, before = 0, 0
+        for stop in dict.fromkeys([*cuts.tolist(), len(rows)]):
+            kinds, body = pack_rough(
+                rows[start:stop], codes[start:stop], self._blobs.keep, self._schema, self._compress
+            )
+            start, count, before = stop, int(ends[stop - 1]) - before, int(ends[stop - 1])
+            last = self._steps + count - 1
             self._database.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (self._steps, last, kinds, body))
-            self._steps += len(batch)
+            self._steps += count
         self._blobs.write(self._database)
-        for wire in wires:
-            if wire[0] == SourceSeen.code:
-                self._write_source(*wire[1:])
+        if SourceSeen.code in codes:
+            for row in rows:
+                if row[0] == SourceSeen.code:
+                    self._write_source(*row[1:])
 
     def _write_columns(self, first: int, last: int, batch: Encoded) -> None:
         """Have columns take the place of a rough batch, and note what it touches."""

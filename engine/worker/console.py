@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import re
 import rlcompleter
@@ -10,7 +9,7 @@ import sys
 import threading
 import traceback
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from stridescope.engine.events import FrameEntered, FrameLeft, journal
@@ -43,7 +42,7 @@ class Console:
 
     def watch(self, frame: types.FrameType | None, text: str) -> tuple[str, bool]:
         """Return the text of an expression's value, as :meth:`evaluate` does, and record nothing."""
-        with _unrecorded():
+        with journal.muted():
             return self._answer(lambda: eval(text.strip(), *_names_for_reading(frame)))
 
     def _answer(self, run: Callable[[], object]) -> tuple[str, bool]:
@@ -73,7 +72,7 @@ class Console:
 
     def inspect(self, frame: types.FrameType | None, wanted: Inspect) -> Inspected:
         """Return what is inside a value of a frame, one level deep; a name that is not there has nothing inside."""
-        with _unrecorded():
+        with journal.muted():
             try:
                 value = eval(wanted.expression, *_names_for_reading(frame))
                 found, total = parts_of(value, wanted.path, wanted.first, wanted.count)
@@ -99,21 +98,11 @@ class Console:
 
     def is_met(self, frame: types.FrameType | None, condition: Any) -> tuple[bool, str]:
         """Say whether a breakpoint's condition is true; one that fails stops too, with what went wrong."""
-        with _unrecorded():
+        with journal.muted():
             try:
                 return bool(eval(condition, *_names_for_reading(frame))), ""
             except Exception as error:
                 return True, f"the condition fails: {type(error).__name__}: {error}"
-
-
-@contextlib.contextmanager
-def _unrecorded() -> Iterator[None]:
-    """Keep out of the recording what is no part of the script."""
-    sending, journal.emit = journal.emit, None
-    try:
-        yield
-    finally:
-        journal.emit = sending
 
 
 def _namespaces(frame: types.FrameType | None) -> tuple[dict[str, Any], Any]:

@@ -91,9 +91,12 @@ def can_change(value: object, bound: Bound) -> bool:
 
 
 def _tensor_id(tensor: Any) -> int:
-    from stridescope.engine.tensor import tensor_id  # loaded with the first tensor, not with the worker
+    number: int = tensor._id
+    if not number:
+        from stridescope.engine.tensor import tensor_id  # loaded with the first tensor, not with the worker
 
-    return tensor_id(tensor)
+        number = tensor_id(tensor)
+    return number
 
 
 def tensors_in(value: object, depth: int = 3) -> Iterator[tuple[str, object]]:

@@ -39,6 +39,10 @@ class Ration:
     def __init__(self) -> None:
         self.wanted = True  # False while something can stop the script, or when every line is asked for
         self._codes: list[Code] = []
+        self.begin()
+
+    def begin(self) -> None:
+        """Count the time and the lines from now on: from the first op, that is, not from the imports before it."""
         self._began, self._lines = time.process_time(), 0
 
     def is_too_dear(self) -> bool:

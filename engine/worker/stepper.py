@@ -129,7 +129,7 @@ class Stepper:
         """Hold the script where it is, for good: its process is about to end."""
         self._held = True
         if journal.emit is not None:
-            journal.emit = self._pass
+            journal.divert(self._pass, bundles=False)
         _nudge()
 
     def _see_to_pauses(self) -> None:
@@ -174,7 +174,7 @@ class Stepper:
         if journal.emit is not None:
             watched = bool(self._pausing or self._goal or self._points)
             self._tracer.record_every_line(watched)
-            journal.emit = self._pass if watched else self._raw
+            journal.divert(self._pass if watched else self._raw, bundles=not watched)
 
     def _pass(self, wire: Wire) -> None:
         """Record an event, and wait when it is one to stop at.

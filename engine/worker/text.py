@@ -27,10 +27,16 @@ def short_text(value: object) -> str:
     return text if len(text) <= ROOM else text[: ROOM - 1] + "…"
 
 
+_tensor_class: list[type] = []  # once it is loaded
+
+
 def tensor_of(value: object) -> Any | None:
     """Return the value when it is a tensor of the engine, else None; imports nothing."""
-    module = sys.modules.get("stridescope.engine.tensor")
-    return value if module is not None and isinstance(value, module.Tensor) else None
+    if not _tensor_class:
+        if (module := sys.modules.get("stridescope.engine.tensor")) is None:
+            return None
+        _tensor_class.append(module.Tensor)
+    return value if isinstance(value, _tensor_class[0]) else None
 
 
 def _text(value: object, depth: int) -> str:

@@ -28,7 +28,7 @@ from stridescope.engine.worker.frame_locals import OPTIMIZED, Locals, Read, loca
 from stridescope.engine.worker.names import Bound, Names, Parts, can_change, look_at, plan, worth_showing
 from stridescope.engine.worker.positions import Positions, Where, spans_of
 from stridescope.engine.worker.rationing import NAMELESS, QUIET, STRIDE, UNFOLLOWED, Ration
-from stridescope.engine.worker.text import short_text
+from stridescope.engine.worker.text import SHORT_INT, short_text
 from stridescope.engine.worker.tracebacks import entries
 
 LINE, BOUND = LineReached.code, NameBound.code
@@ -225,6 +225,8 @@ class Tracer:
         if not self._samples % SAMPLES_PER_FLUSH:
             self.keep_pace()
         asked, self._asked = self._asked, self.positions.asked
+        if self._asked and not asked:
+            self.ration.begin()
         self._dear = self.ration.is_too_dear()
         if not self.ration.wanted:
             return
@@ -419,7 +421,8 @@ class Tracer:
         """Tell of a number or the like, the most frequent kind of change, on a shorter way."""
         call.plain[name] = value
         known = call.known
-        before, text = known.get(name, UNKNOWN), short_text(value) if type(value) is int else repr(value)
+        short = type(value) is not int or -SHORT_INT < value < SHORT_INT
+        before, text = known.get(name, UNKNOWN), repr(value) if short else short_text(value)
         if before[1] == text and not before[0]:
             return
         known[name] = (0, text, ())

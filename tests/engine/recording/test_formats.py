@@ -1,4 +1,7 @@
-"""Recordings of every format there ever was stay readable: one of each is kept here."""
+"""Recordings of every format there ever was stay readable: one of each is kept here.
+
+That of format 2 was never closed, so that its batches still hold bundles.
+"""
 
 from __future__ import annotations
 
