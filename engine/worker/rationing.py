@@ -28,6 +28,7 @@ SILENT = 2_000  # estimated visits after which a line is not recorded
 CALLS = 1_000  # calls in a row without an op after which a function is not recorded
 LINE_SECONDS = 8e-6  # what a recorded line takes, its names and the recording's own thread included
 LINES_SHARE = 0.1  # of the time; a script between whose ops more lines run than that allows is rationed too
+FREE_LINES = 8_000  # so many are recorded before any question of what they cost
 UNFOLLOWED = "… (changes too often to be recorded)"
 # What stands in the place of a rationed line's names; told apart by identity.
 NAMELESS, QUIET = Names((), (), ()), Names((), (), ())
@@ -48,7 +49,8 @@ class Ration:
     def is_too_dear(self) -> bool:
         """Take note of :data:`STRIDE` more lines, and say whether lines take more than their share of the time."""
         self._lines += STRIDE
-        return self._lines * LINE_SECONDS > LINES_SHARE * (time.process_time() - self._began)
+        share = LINES_SHARE * (time.process_time() - self._began)
+        return self._lines > FREE_LINES and self._lines * LINE_SECONDS > share
 
     def sample(self, call: Call, line: int) -> Names | None:
         """Take note that a line was reached in a stretch without ops; return what it is rationed to from now on."""

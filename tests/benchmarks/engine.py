@@ -28,7 +28,7 @@ else:
     if mode == "recorded":
         from stridescope.engine.events import journal
         from collections import deque
-        journal.start(deque(maxlen=4096).append, 4096)  # the writer takes batches of that size
+        journal.start(deque(maxlen=4096).append, 4096, bundles=True)  # as the writer takes them
 F = getattr(getattr(torch, "nn", None), "functional", None)
 torch.manual_seed(0)
 a, b, m = torch.rand(4), torch.rand(4), torch.rand(64, 64)
