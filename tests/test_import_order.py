@@ -24,6 +24,7 @@ CHAIN = [
     "devices",
     "kernels",
     "storage",
+    "announce",
     "tensor",
     "autograd",
     "dispatch",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 
+from stridescope.engine.announce import tensor_id
 from stridescope.engine.autograd.blank import blank
 from stridescope.engine.autograd.edges import grad_fn_of
 from stridescope.engine.autograd.hooks import with_mode
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.events import GradAccumulated, HookRan, journal
 from stridescope.engine.layout import is_contiguous, is_non_overlapping_and_dense
-from stridescope.engine.tensor import Tensor, alias, tensor_id
+from stridescope.engine.tensor import Tensor, alias
 from stridescope.engine.warn import internal, warn_once
 
 # What sys.getrefcount counts for a tensor that one local variable here holds and nobody else.

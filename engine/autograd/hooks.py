@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from stridescope.engine.announce import tensor_id
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import AccumulateGrad, Gradients, Node, node_id
 from stridescope.engine.autograd.saved import TYPE_NAMES
 from stridescope.engine.events import GradSet, HookRan, journal
-from stridescope.engine.tensor import Tensor, tensor_id
+from stridescope.engine.tensor import Tensor
 
 Numbered = tuple[int, dict[int, Callable[[Any], Any]]]
 

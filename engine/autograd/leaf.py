@@ -6,13 +6,14 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
+from stridescope.engine.announce import tensor_id
 from stridescope.engine.autograd.edges import grad_fn_of, info_of, spread_requires_grad
 from stridescope.engine.autograd.handle import RemovableHandle, registered
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import hooks_of
 from stridescope.engine.events import GradSet, RequiresGradSet, journal
 from stridescope.engine.storage import Version
-from stridescope.engine.tensor import Tensor, alias, tensor_id
+from stridescope.engine.tensor import Tensor, alias
 
 NOT_A_LEAF = (
     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "

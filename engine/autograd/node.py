@@ -14,9 +14,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from stridescope.engine.announce import tensor_id
 from stridescope.engine.autograd.handle import RemovableHandle, registered
 from stridescope.engine.events import GradFnSet, NodeFreed, NodeMade, journal
-from stridescope.engine.tensor import Tensor, tensor_id
+from stridescope.engine.tensor import Tensor
 
 _ids = itertools.count(1)
 _new_tuple = tuple.__new__

@@ -6,11 +6,12 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from stridescope.engine.announce import storage_facts, tensor_id
 from stridescope.engine.autograd.modes import anomaly, grad_mode
 from stridescope.engine.autograd.node import accumulator as accumulator_of
 from stridescope.engine.autograd.node import forward_name, node_id
 from stridescope.engine.events import TensorSaved, journal
-from stridescope.engine.tensor import Tensor, alias, storage_facts, tensor_id
+from stridescope.engine.tensor import Tensor, alias
 
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already "

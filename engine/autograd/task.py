@@ -11,6 +11,7 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 
+from stridescope.engine.announce import tensor_id
 from stridescope.engine.autograd.accumulate import accumulate, summed
 from stridescope.engine.autograd.anomaly import check_nan, describe
 from stridescope.engine.autograd.function import BackwardCFunction
@@ -27,7 +28,7 @@ from stridescope.engine.events import (
     NodeReady,
     journal,
 )
-from stridescope.engine.tensor import Tensor, tensor_id
+from stridescope.engine.tensor import Tensor
 
 _passes = itertools.count(1)
 

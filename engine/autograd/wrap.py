@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from stridescope.engine.announce import tensor_id
 from stridescope.engine.autograd.edges import info_of
 from stridescope.engine.autograd.history import check_inplace, rebase_history
 from stridescope.engine.autograd.leaf import detach_
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import Node, meta_of, node_id
 from stridescope.engine.events import GradFnSet, journal
-from stridescope.engine.tensor import Tensor, alias, bump_version, tensor_id
+from stridescope.engine.tensor import Tensor, alias, bump_version
 from stridescope.engine.warn import warn
 
 

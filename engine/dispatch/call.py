@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stridescope.engine.announce import tensor_id
 from stridescope.engine.autograd.edges import gradient_edge, info_of
 from stridescope.engine.autograd.history import (
     bind_to_view,
@@ -30,167 +31,32 @@ from stridescope.engine.autograd.saved import SavedHooks
 from stridescope.engine.dispatch.recorded import SIMPLE, ended, full, refused
 from stridescope.engine.dispatch.run import NUMBERS, Pointwise
 from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
+from stridescope.engine.dispatch.templates import (
+    ANNOUNCED,
+    BINARY,
+    COMPOSITE,
+    COMPOSITE_CALL,
+    FITS,
+    FITS_OTHER,
+    INPLACE,
+    KERNEL,
+    QUICK_VIEW,
+    TEMPLATE,
+    UNARY,
+    VIEW,
+    pattern,
+    safe,
+    usual,
+    written,
+)
 from stridescope.engine.dtype import FLOAT, dtype
 from stridescope.engine.events import GradFnSet, journal
 from stridescope.engine.events.bundles import OPENED
 from stridescope.engine.layout import Layout
-from stridescope.engine.tensor import Tensor, alias, bump_version, canonical, tensor_id
+from stridescope.engine.tensor import Tensor, alias, bump_version, canonical
 
 if TYPE_CHECKING:
     from stridescope.engine.dispatch.op import Op
-
-_TEMPLATE = """
-def {name}({signature}):
-    if journal.full:
-        return stage_full(op, guarded, ({names}))
-    try:
-        return core({names})
-    except Exception:
-        stage_failed(op, ({names}))
-        raise
-"""
-_COMPOSITE_CALL = """
-def {name}({signature}):
-    if journal.full:
-        return stage_full(op, core, ({names}))
-    return core({names})
-"""
-# The same with :func:`recorded` written out for the most frequent kinds of arguments.
-_ANNOUNCED = """
-def {name}({signature}):
-    if journal.full:
-        if not journal.plain or not ({usual}):
-            return stage_full(op, guarded, ({names}))
-        journal.bundle((opened, {label}, {pattern}, journal.where(), {written}))
-        try:
-            out = core({names})
-        except Exception as error:
-            stage_refused(op, ({names}), error)
-            raise
-        ended(out, {label})
-        return out
-    try:
-        return core({names})
-    except Exception:
-        stage_failed(op, ({names}))
-        raise
-"""
-_KERNEL = """
-def {name}({signature}):
-    out = run({names})
-    if ({wants}) and grad_mode.enabled:
-        stage_track(op, ({names}), out)
-    return out
-"""
-# Pointwise ops of like operands on the CPU: NumPy's result is PyTorch's when its strides are those of the operands.
-_UNARY = """
-def {name}({signature}):
-    kind = self.dtype
-    if kind in quick and self._plain:
-        a = self._array
-        r = ufunc(a)
-        if r.__class__ is not ndarray:
-            r = asarray(r)
-        if 1 in a.shape and r.flags.c_contiguous:
-            r = canonical(r)
-        if r.strides == a.strides and r.size:
-            out = new(Tensor)
-            out._array = r
-            out.dtype = kind
-            out._storage = out._version_counter = out._node = out._base_tensor = None
-            out._requires_grad = False
-            out._plain = True
-            out._id = 0
-        else:
-            out = run({names})
-    else:
-        out = run({names})
-    if ({wants}) and grad_mode.enabled:
-        stage_track(op, ({names}), out)
-    return out
-"""
-_FITS = "r.strides == a.strides and r.dtype is a.dtype and r.size"  # empty results have strides of their own
-_FITS_OTHER = "r.flags.c_contiguous and a.flags.c_contiguous and r.dtype is gives.np and 1 not in a.shape and r.size"
-_BINARY = """
-def {name}({signature}):
-    kind = self.dtype
-    r = None
-    if kind in quick and self._plain{plain_rest}:
-        a = self._array
-        if isinstance({second}, Tensor):
-            if {second}.dtype is kind and {second}._plain:
-                b = {second}._array
-                if a.strides == b.strides:
-                    try:
-                        r = ufunc(a, b)
-                    except ValueError:
-                        pass
-                    else:
-                        if 1 in a.shape and r.flags.c_contiguous:
-                            r = canonical(r)
-        elif {second}.__class__ in numbers[kind]:
-            r = ufunc(a, {second})
-    if r is not None:
-        if r.__class__ is not ndarray:
-            r = asarray(r)
-        if {fits}:
-            out = new(Tensor)
-            out._array = r
-            out.dtype = {gives}
-            out._storage = out._version_counter = out._node = out._base_tensor = None
-            out._requires_grad = False
-            out._plain = True
-            out._id = 0
-        else:
-            out = run({names})
-    else:
-        out = run({names})
-    if ({wants}) and grad_mode.enabled:
-        stage_track(op, ({names}), out)
-    return out
-"""
-_INPLACE = """
-def {name}({signature}):
-    return stage_write(op, ({names}), ({wants}) and grad_mode.enabled)
-"""
-_COMPOSITE = """
-def {name}({signature}):
-    return function({names})
-"""
-_QUICK_VIEW = """
-def {name}({signature}):
-    if self._plain and self._view_info is None:
-        a = self._array
-        try:
-            r = quick({array_names})
-        except quick_errors:
-            r = None
-        if r is not None and r.size:
-            out = new(Tensor)
-            out._array = r
-            out.dtype = self.dtype
-            out._storage = self._storage or self.storage_
-            out._version_counter = counter = self._version_counter or self.version_counter
-            out._node = None
-            out._requires_grad = False
-            out._plain = True
-            out._id = 0
-            base = self._base_tensor
-            out._base_tensor = self if base is None else base
-            self._viewed = True
-            tracked = grad_mode.enabled
-            if counter.value or not tracked:
-                mark_view(out, self, False)
-            if self._requires_grad and tracked:
-                stage_track(op, ({names}), out)
-            return out
-    return stage_view(op, ({names}))
-"""
-_VIEW = """
-def {name}({signature}):
-    return stage_view(op, ({names}))
-"""
-
 
 STAGES = {"opened": OPENED, "ended": ended, "simple": SIMPLE,
           "tensor_id": tensor_id}  # fmt: skip
@@ -200,17 +66,17 @@ def build(op: Op) -> Callable[..., Any]:
     """The callable of an op, with the schema's own signature."""
     if op.composite is not None:
         return _composite(op)
-    template = (_QUICK_VIEW if op.quick else _VIEW) if op.view else _INPLACE if op.schema.writes else _KERNEL
+    template = (QUICK_VIEW if op.quick else VIEW) if op.view else INPLACE if op.schema.writes else KERNEL
     first_is_tensor = op.schema.arguments[0].is_tensor if op.schema.arguments else False
-    if template is _KERNEL and isinstance(op.run, Pointwise) and op.run.ufunc is not None and first_is_tensor:
+    if template is KERNEL and isinstance(op.run, Pointwise) and op.run.ufunc is not None and first_is_tensor:
         single = op.run.operands(len(op.schema.arguments)) == 1
-        template = _BINARY if not single else _UNARY if op.run.gives is None else _KERNEL
+        template = BINARY if not single else UNARY if op.run.gives is None else KERNEL
     core = _compiled(
         template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": _stage_of(op)}
     )
     stages = {"core": core, "guarded": _guarded(op, core), "stage_full": full, "stage_failed": failed,
               "stage_refused": _refused, **STAGES}  # fmt: skip
-    call = _compiled(_ANNOUNCED if _usual(op.schema) else _TEMPLATE, op, stages)
+    call = _compiled(ANNOUNCED if usual(op.schema) else TEMPLATE, op, stages)
     call.__doc__ = op.doc
     call.core = core
     return call  # type: ignore[no-any-return]
@@ -254,8 +120,8 @@ def _composite(op: Op) -> Callable[..., Any]:
     function = op.composite
     assert function is not None
     named = {p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY}
-    core = _compiled(_COMPOSITE, op, {"function": function}, named)
-    call = _compiled(_COMPOSITE_CALL, op, {"core": core, "stage_full": full})
+    core = _compiled(COMPOSITE, op, {"function": function}, named)
+    call = _compiled(COMPOSITE_CALL, op, {"core": core, "stage_full": full})
     call.__doc__ = op.doc
     return call  # type: ignore[no-any-return]
 
@@ -277,9 +143,9 @@ def number_first(op: Op, args: tuple[Any, ...]) -> Any:
 def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[str] = ()) -> Any:
     schema = op.schema
     symbol = "op_" + re.sub(r"\W", "_", op.qualified)
-    passed = "".join(f"{f'{a.name}=' if a.name in named else ''}{_safe(a.name)}, " for a in schema.arguments)
+    passed = "".join(f"{f'{a.name}=' if a.name in named else ''}{safe(a.name)}, " for a in schema.arguments)
     defaults = {f"d_{a.name}": a.default for a in schema.arguments if a.default is not REQUIRED}
-    rest = "".join(f" and {_safe(a.name)} is d_{a.name}" for a in schema.arguments[2:])
+    rest = "".join(f" and {safe(a.name)} is d_{a.name}" for a in schema.arguments[2:])
     other_kind = getattr(op.run, "gives", None) is not None
     source = template.format(
         name=symbol,
@@ -287,14 +153,14 @@ def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[st
         names=passed,
         wants=_wants(op),
         plain_rest=rest,
-        fits=_FITS_OTHER if other_kind else _FITS,
+        fits=FITS_OTHER if other_kind else FITS,
         gives="gives" if other_kind else "kind",
-        usual=_usual(schema),
-        pattern=_pattern(schema),
-        written="".join(f"{_written(a, schema)}, " for a in schema.arguments),
+        usual=usual(schema),
+        pattern=pattern(schema),
+        written="".join(f"{written(a, schema)}, " for a in schema.arguments),
         label=repr(schema.name),
-        array_names=", ".join(["a", *(_safe(a.name) for a in schema.arguments[1:])]),
-        second=_safe(schema.arguments[1].name) if len(schema.arguments) > 1 else "",
+        array_names=", ".join(["a", *(safe(a.name) for a in schema.arguments[1:])]),
+        second=safe(schema.arguments[1].name) if len(schema.arguments) > 1 else "",
     )
     scope = {**names, **defaults, "op": op, "journal": journal, "grad_mode": grad_mode, "Tensor": Tensor}
     scope |= {"any_wants": any_wants, "new": object.__new__, "quick": op.quick, "mark_view": mark_view}
@@ -306,47 +172,11 @@ def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[st
     return scope[symbol]
 
 
-def _usual(schema: Schema) -> str:
-    """The test, as source, whether all arguments are tensors on the CPU and numbers; empty where none can be."""
-    first, *rest = schema.arguments or (None,)
-    if first is None or not first.is_tensor or any(a.is_tensor and a.listed for a in schema.arguments):
-        return ""
-    if len([a for a in rest if a.is_tensor]) > 1:
-        return ""
-    tests = [f"isinstance({_safe(first.name)}, Tensor) and {_safe(first.name)}._plain"]
-    for name, is_tensor in ((_safe(a.name), a.is_tensor) for a in rest):
-        number = f"{name}.__class__ in simple"
-        tests.append(f"({name}._plain if isinstance({name}, Tensor) else {number})" if is_tensor else number)
-    return " and ".join(tests)
-
-
-def _pattern(schema: Schema) -> str:
-    """Which arguments are tensors, as source: see :class:`stridescope.engine.events.bundles.Bundle`."""
-    letters = "".join("t" if a.is_tensor else "." for a in schema.arguments)
-    if letters.count("t") < 2:
-        return repr(letters)
-    second = _safe([a.name for a in schema.arguments if a.is_tensor][1])
-    return f"{letters!r} if isinstance({second}, Tensor) else {'t' + '.' * (len(letters) - 1)!r}"
-
-
-def _written(argument: Argument, schema: Schema) -> str:
-    """What a bundle writes for an argument, as source."""
-    name = _safe(argument.name)
-    if not argument.is_tensor:
-        return name
-    number = f"{name}._id or tensor_id({name})"
-    return number if argument is schema.arguments[0] else f"({number}) if isinstance({name}, Tensor) else {name}"
-
-
-def _safe(name: str) -> str:
-    return f"{name}_" if name in ("from", "lambda", "in", "is", "global") else name
-
-
 def _signature(schema: Schema) -> str:
     parts = []
     for argument in schema.arguments:
         default = "" if argument.default is REQUIRED else f"=d_{argument.name}"
-        parts.append(f"{_safe(argument.name)}{default}")
+        parts.append(f"{safe(argument.name)}{default}")
     # A required keyword-only argument may follow defaults in a schema line; Python asks for the star.
     seen_default = False
     for position, argument in enumerate(schema.arguments):
@@ -368,7 +198,7 @@ def _wants(op: Op) -> str:
 
 
 def _want(argument: Argument, first: Argument) -> str:
-    name = _safe(argument.name)
+    name = safe(argument.name)
     if argument.listed:
         return f"any_wants({name})"
     if argument.name == "self" and argument is first:

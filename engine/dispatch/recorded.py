@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stridescope.engine.announce import announce, announce_result, small, storage_facts, tensor_id
 from stridescope.engine.autograd.history import mark_inference
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import UNTOLD, edge_ids, next_node_id
@@ -21,7 +22,7 @@ from stridescope.engine.events.bundles import (
     TRACKED,
     USUAL_KEYS,
 )
-from stridescope.engine.tensor import Tensor, announce, announce_result, small, storage_facts, tensor_id
+from stridescope.engine.tensor import Tensor
 
 if TYPE_CHECKING:
     from stridescope.engine.dispatch.op import Op

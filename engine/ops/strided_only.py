@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from stridescope.engine.announce import record_values
 from stridescope.engine.dispatch.overlap import writable
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import BOOL, COMPLEX, FLOAT, INTEGER, dtype, float32
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor, record_values
+from stridescope.engine.tensor import Tensor
 from stridescope.engine.warn import warn
 
 # What a method expects, in PyTorch's words.

@@ -93,7 +93,7 @@ def can_change(value: object, bound: Bound) -> bool:
 def _tensor_id(tensor: Any) -> int:
     number: int = tensor._id
     if not number:
-        from stridescope.engine.tensor import tensor_id  # loaded with the first tensor, not with the worker
+        from stridescope.engine.announce import tensor_id  # loaded with the first tensor, not with the worker
 
         number = tensor_id(tensor)
     return number

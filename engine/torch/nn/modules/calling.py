@@ -7,10 +7,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stridescope.engine.announce import tensor_id
 from stridescope.engine.autograd.function import Function
 from stridescope.engine.autograd.handle import RemovableHandle
 from stridescope.engine.events import HookRan, journal
-from stridescope.engine.tensor import Tensor, tensor_id
+from stridescope.engine.tensor import Tensor
 
 if TYPE_CHECKING:
     from stridescope.engine.torch.nn.modules.module import Module

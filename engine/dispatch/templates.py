@@ -1,0 +1,194 @@
+"""The source from which an op's callable is built: see :mod:`stridescope.engine.dispatch.call`."""
+
+from __future__ import annotations
+
+from stridescope.engine.dispatch.schema import Argument, Schema
+
+TEMPLATE = """
+def {name}({signature}):
+    if journal.full:
+        return stage_full(op, guarded, ({names}))
+    try:
+        return core({names})
+    except Exception:
+        stage_failed(op, ({names}))
+        raise
+"""
+COMPOSITE_CALL = """
+def {name}({signature}):
+    if journal.full:
+        return stage_full(op, core, ({names}))
+    return core({names})
+"""
+# The same with :func:`recorded` written out for the most frequent kinds of arguments.
+ANNOUNCED = """
+def {name}({signature}):
+    if journal.full:
+        if not journal.plain or not ({usual}):
+            return stage_full(op, guarded, ({names}))
+        journal.bundle((opened, {label}, {pattern}, journal.where(), {written}))
+        try:
+            out = core({names})
+        except Exception as error:
+            stage_refused(op, ({names}), error)
+            raise
+        ended(out, {label})
+        return out
+    try:
+        return core({names})
+    except Exception:
+        stage_failed(op, ({names}))
+        raise
+"""
+KERNEL = """
+def {name}({signature}):
+    out = run({names})
+    if ({wants}) and grad_mode.enabled:
+        stage_track(op, ({names}), out)
+    return out
+"""
+# Pointwise ops of like operands on the CPU: NumPy's result is PyTorch's when its strides are those of the operands.
+UNARY = """
+def {name}({signature}):
+    kind = self.dtype
+    if kind in quick and self._plain:
+        a = self._array
+        r = ufunc(a)
+        if r.__class__ is not ndarray:
+            r = asarray(r)
+        if 1 in a.shape and r.flags.c_contiguous:
+            r = canonical(r)
+        if r.strides == a.strides and r.size:
+            out = new(Tensor)
+            out._array = r
+            out.dtype = kind
+            out._storage = out._version_counter = out._node = out._base_tensor = None
+            out._requires_grad = False
+            out._plain = True
+            out._id = 0
+        else:
+            out = run({names})
+    else:
+        out = run({names})
+    if ({wants}) and grad_mode.enabled:
+        stage_track(op, ({names}), out)
+    return out
+"""
+FITS = "r.strides == a.strides and r.dtype is a.dtype and r.size"  # empty results have strides of their own
+FITS_OTHER = "r.flags.c_contiguous and a.flags.c_contiguous and r.dtype is gives.np and 1 not in a.shape and r.size"
+BINARY = """
+def {name}({signature}):
+    kind = self.dtype
+    r = None
+    if kind in quick and self._plain{plain_rest}:
+        a = self._array
+        if isinstance({second}, Tensor):
+            if {second}.dtype is kind and {second}._plain:
+                b = {second}._array
+                if a.strides == b.strides:
+                    try:
+                        r = ufunc(a, b)
+                    except ValueError:
+                        pass
+                    else:
+                        if 1 in a.shape and r.flags.c_contiguous:
+                            r = canonical(r)
+        elif {second}.__class__ in numbers[kind]:
+            r = ufunc(a, {second})
+    if r is not None:
+        if r.__class__ is not ndarray:
+            r = asarray(r)
+        if {fits}:
+            out = new(Tensor)
+            out._array = r
+            out.dtype = {gives}
+            out._storage = out._version_counter = out._node = out._base_tensor = None
+            out._requires_grad = False
+            out._plain = True
+            out._id = 0
+        else:
+            out = run({names})
+    else:
+        out = run({names})
+    if ({wants}) and grad_mode.enabled:
+        stage_track(op, ({names}), out)
+    return out
+"""
+INPLACE = """
+def {name}({signature}):
+    return stage_write(op, ({names}), ({wants}) and grad_mode.enabled)
+"""
+COMPOSITE = """
+def {name}({signature}):
+    return function({names})
+"""
+QUICK_VIEW = """
+def {name}({signature}):
+    if self._plain and self._view_info is None:
+        a = self._array
+        try:
+            r = quick({array_names})
+        except quick_errors:
+            r = None
+        if r is not None and r.size:
+            out = new(Tensor)
+            out._array = r
+            out.dtype = self.dtype
+            out._storage = self._storage or self.storage_
+            out._version_counter = counter = self._version_counter or self.version_counter
+            out._node = None
+            out._requires_grad = False
+            out._plain = True
+            out._id = 0
+            base = self._base_tensor
+            out._base_tensor = self if base is None else base
+            self._viewed = True
+            tracked = grad_mode.enabled
+            if counter.value or not tracked:
+                mark_view(out, self, False)
+            if self._requires_grad and tracked:
+                stage_track(op, ({names}), out)
+            return out
+    return stage_view(op, ({names}))
+"""
+VIEW = """
+def {name}({signature}):
+    return stage_view(op, ({names}))
+"""
+
+
+def safe(name: str) -> str:
+    """A name of a schema that is no keyword of Python."""
+    return f"{name}_" if name in ("from", "lambda", "in", "is", "global") else name
+
+
+def usual(schema: Schema) -> str:
+    """The test, as source, whether all arguments are tensors on the CPU and numbers; empty where none can be."""
+    first, *rest = schema.arguments or (None,)
+    if first is None or not first.is_tensor or any(a.is_tensor and a.listed for a in schema.arguments):
+        return ""
+    if len([a for a in rest if a.is_tensor]) > 1:
+        return ""
+    tests = [f"isinstance({safe(first.name)}, Tensor) and {safe(first.name)}._plain"]
+    for name, is_tensor in ((safe(a.name), a.is_tensor) for a in rest):
+        number = f"{name}.__class__ in simple"
+        tests.append(f"({name}._plain if isinstance({name}, Tensor) else {number})" if is_tensor else number)
+    return " and ".join(tests)
+
+
+def pattern(schema: Schema) -> str:
+    """Which arguments are tensors, as source: see :class:`stridescope.engine.events.bundles.Bundle`."""
+    letters = "".join("t" if a.is_tensor else "." for a in schema.arguments)
+    if letters.count("t") < 2:
+        return repr(letters)
+    second = safe([a.name for a in schema.arguments if a.is_tensor][1])
+    return f"{letters!r} if isinstance({second}, Tensor) else {'t' + '.' * (len(letters) - 1)!r}"
+
+
+def written(argument: Argument, schema: Schema) -> str:
+    """What a bundle writes for an argument, as source."""
+    name = safe(argument.name)
+    if not argument.is_tensor:
+        return name
+    number = f"{name}._id or tensor_id({name})"
+    return number if argument is schema.arguments[0] else f"({number}) if isinstance({name}, Tensor) else {name}"
