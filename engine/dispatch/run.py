@@ -185,8 +185,9 @@ def placed(operand: Any, kind: dtype) -> Any:
     if operand.dtype is kind or not operand._array.ndim:
         return operand._array
     shape, strides = operand._array.shape, operand.strides
-    dense_strides = dense_strides_like(shape, strides)
-    return operand._array if dense_strides == strides else blank(shape, dense_strides)
+    if is_non_overlapping_and_dense(shape, strides):
+        return operand._array
+    return blank(shape, dense_strides_like(shape, strides))
 
 
 def blank(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:

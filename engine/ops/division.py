@@ -75,11 +75,16 @@ def _check_mode(self: Tensor, other: Any, rounding_mode: str | None) -> None:
 
 def _with_mode(self: Tensor, other: Any, rounding_mode: str | None) -> Tensor:
     if rounding_mode == "trunc" and common((self, other)) is bfloat16:
-        return _cut_off(_true_run(self, other))  # PyTorch rounds the quotient to bfloat16 first
+        return _cut_off(self, other)
     return _MODES[rounding_mode](self, other)
 
 
-_cut_off = elementwise(np.trunc, "trunc", "f")
+def _cut_off_rounded(a: Any, b: Any) -> Any:
+    """The quotient without its fraction, rounded to bfloat16 before as PyTorch's kernel does."""
+    return np.trunc(np.asarray(np.true_divide(a, b)).astype(bfloat16.np).astype(np.float32))
+
+
+_cut_off = elementwise(_cut_off_rounded, "div_trunc_cpu", "f")
 
 
 def _self_grad(grad: Tensor, other: Any, kind: Any) -> Tensor:

@@ -58,7 +58,7 @@ _flip_dim("flipud", 1, 0)
 def _roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Tensor:
     if not shifts:
         raise RuntimeError("`shifts` required")
-    if len(dims) == 0 and len(shifts) == 1:
+    if len(dims) == 0 and len(shifts) == 1 and (self._array.size or self._array.ndim != 1):
         return _owned(np.roll(resolved(self), shifts[0]), self)
     if not self._array.size:
         return _owned(self._array, self, dense_strides_like(self._array.shape, self.strides))
