@@ -67,7 +67,7 @@ ONE = frozenset(
     special_shifted_chebyshev_polynomial_w.x_scalar special_sinc special_spherical_bessel_j0 special_xlog1py
     special_xlog1py.other_scalar special_xlog1py.self_scalar special_xlogy special_xlogy.other_scalar
     special_xlogy.self_scalar special_zeta special_zeta.other_scalar special_zeta.self_scalar split_copy.Tensor
-    split_with_sizes_copy sqrt square stack std.correction std.dim sub.Tensor subtract.Tensor sum.dim_IntList take
+    sqrt square stack std.correction std.dim sub.Tensor subtract.Tensor sum.dim_IntList take
     take_along_dim tan tanh tensordot threshold tril triu true_divide.Tensor trunc unbind_copy.int
     upsample_bicubic2d upsample_bilinear2d upsample_linear1d upsample_nearest1d upsample_nearest2d
     upsample_nearest3d upsample_trilinear3d var.correction var.dim vdot vstack where.self xlogy.Scalar_Other
@@ -81,7 +81,8 @@ SEVERAL = frozenset(
     linalg_inv_ex linalg_ldl_factor linalg_ldl_factor_ex linalg_lstsq linalg_lu linalg_lu_factor linalg_lu_factor_ex
     linalg_qr linalg_slogdet linalg_solve_ex linalg_svd log_sigmoid_forward lu_unpack max.dim max_pool2d_with_indices
     max_pool3d_with_indices median.dim min.dim mode multilabel_margin_loss_forward nanmedian.dim native_batch_norm
-    nll_loss2d_forward nll_loss_forward qr slogdet sort sort.stable svd topk triangular_solve
+    nll_loss2d_forward nll_loss_forward qr slogdet sort sort.stable split_copy.Tensor
+    split_with_sizes_copy svd topk triangular_solve unbind_copy.int
     """.split()  # noqa: SIM905
 )
 

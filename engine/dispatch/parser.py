@@ -313,7 +313,7 @@ class Signature:
             if bad is not None:
                 place = len(self.arguments)
                 raise TypeError(f"expected Tensor as element {bad} in argument {place}, but got {type_name(out[bad])}")
-            if len(out) != len(self.op.schema.returns):
+            if self.op.schema.returns != ("Tensor[]",) and len(out) != len(self.op.schema.returns):
                 raise TypeError(f"expected tuple of {len(self.op.schema.returns)} elements but got {len(out)}")
         elif not isinstance(out, Tensor) and shown_out(self.op.qualified):
             raise Mismatch(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
