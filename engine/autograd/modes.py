@@ -79,6 +79,16 @@ class ForwardMode:
     custom: Callable[..., Any] | None = None
     serial: int = 0
 
+    @classmethod
+    def carried_by(cls, tensor: Any) -> bool:
+        """Whether the tensor carries a tangent of the level that is entered."""
+        return cls.custom is not None and cls.serial in tensor.__dict__.get("_tangents", ())
+
+
+def may_be_differentiated(tensor: Any) -> bool:
+    """Whether an op on the tensor has to keep what a derivative needs: it is tracked, or carries a tangent."""
+    return bool(grad_mode.enabled and tensor._requires_grad) or ForwardMode.carried_by(tensor)
+
 
 class Anomaly:
     """``torch.autograd.set_detect_anomaly``: whether nodes remember who made them and gradients are checked."""

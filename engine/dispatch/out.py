@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd.history import check_inference
-from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.autograd.modes import ForwardMode, grad_mode
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.out_dtypes import CASTING, OF_COMPLEX, OF_OUT, refusal, refusal_of_one
 from stridescope.engine.dispatch.overlap import PARTIAL, refuse_overlap
@@ -120,12 +120,15 @@ def _refuse_reshaping_an_operand(target: Tensor, shape: tuple[int, ...], values:
 
 
 def _refuse_gradients(op: Op, values: list[Any], targets: Sequence[Tensor]) -> None:
-    if not grad_mode.enabled:
-        return
     given: list[Any] = [*targets]
     for value in values:
         given.extend(value if isinstance(value, (list, tuple)) else (value,))
-    if any(isinstance(t, Tensor) and t._requires_grad for t in given):
+    tensors = [t for t in given if isinstance(t, Tensor)]
+    if ForwardMode.custom is not None and any(map(ForwardMode.carried_by, tensors)):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
+        )
+    if grad_mode.enabled and any(t._requires_grad for t in tensors):
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.modes import may_be_differentiated
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
@@ -137,13 +138,13 @@ linalg(
 
 def singular_values(A: Tensor) -> Tensor:
     """``torch.linalg.svdvals``; the vectors are computed too when a gradient will need them."""
-    return svd_op.call(A, False, A._requires_grad, None)[1]  # type: ignore[no-any-return]
+    return svd_op.call(A, False, may_be_differentiated(A), None)[1]  # type: ignore[no-any-return]
 
 
 linalg(
     "linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor",
     doc="The singular values, largest first.",
-    composite=lambda A, driver=None: svd_op.call(A, False, A._requires_grad, driver)[1],
+    composite=lambda A, driver=None: svd_op.call(A, False, may_be_differentiated(A), driver)[1],
 )
 
 
@@ -210,7 +211,7 @@ linalg(
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """``torch.linalg.eigvalsh``."""
-    return _eigh_op.call(A, UPLO, A._requires_grad)[0]  # type: ignore[no-any-return]
+    return _eigh_op.call(A, UPLO, may_be_differentiated(A))[0]  # type: ignore[no-any-return]
 
 
 linalg(
@@ -270,7 +271,7 @@ _eig_op = linalg(
 
 
 def _eigvals(self: Tensor) -> Tensor:
-    if self._requires_grad:
+    if may_be_differentiated(self):
         return _eig_op.call(self)[0]  # type: ignore[no-any-return]
     _check_eig(self)
     need_lapack("linalg_eig_out_cpu", self)

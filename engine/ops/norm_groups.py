@@ -234,14 +234,15 @@ def _group_grad(
         grad = input.new_zeros(input.shape)
     if of_mean is None and of_rstd is None and not grad_mode.enabled:
         return _group_backward.call(grad, input, result1, result2, weight, N, C, HxW, group, tuple(needs))
-    parts = input.reshape((N, group, -1))
+    size = (N, group, C // group * HxW)
+    parts = input.reshape(size)
     mean = parts.mean((2,), True)
     rstd = ((parts - mean).square().mean((2,), True) + eps).rsqrt()
     hat = (parts - mean) * rstd
     shape = (1, -1, *(1,) * (input.dim() - 2))
     scaled = grad if weight is None else grad * weight.view(shape)
     axes = (0, *range(2, input.dim()))
-    inner = gradient(scaled.reshape((N, group, -1)), hat, rstd, None, (2,), True)
+    inner = gradient(scaled.reshape(size), hat, rstd, None, (2,), True)
     if of_mean is not None:
         inner = inner + of_mean.reshape((N, group, 1)) / parts.shape[2]
     if of_rstd is not None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd.blank import zeros_like
+from stridescope.engine.autograd.modes import may_be_differentiated
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
@@ -146,7 +147,7 @@ def _max_1d(self: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: I
     if self.dtype.category != FLOAT:
         raise not_implemented("max_pool1d_impl", self.dtype)
     pooled: Tensor = _max_1d_pair(self, kernel, stride, padding, dilation, ceil_mode)[0]
-    if pooled._node is not None:
+    if may_be_differentiated(self):
         return pooled
     alone = fresh(pooled._array, pooled.dtype, pooled.device)
     if self._array.ndim == 2:

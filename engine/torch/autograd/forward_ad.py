@@ -16,7 +16,12 @@ from stridescope.engine.autograd.modes import ForwardMode, ModeContext, enable_g
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.recorded import Interceptors
 from stridescope.engine.events import journal
+from stridescope.engine.ops.generator import default_generator
 from stridescope.engine.tensor import Tensor, alias
+from stridescope.engine.torch.autograd import forward_refusals
+
+# Of each element alone, with a backward that has no derivative: it is its own transpose.
+ELEMENTWISE = frozenset(("hardsigmoid",))
 
 
 class _Levels:
@@ -93,7 +98,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     _check_sizes(tensor, tangent)
     dual = tensor.view_as(tensor) if tensor._requires_grad else alias(tensor)
-    _set_tangent(dual, tangent)
+    _set_tangent(dual, _laid_out(tangent, dual))
     return dual
 
 
@@ -133,18 +138,42 @@ def _push(op: Op, call: Callable[..., Any], *args: Any) -> Any:
     """Run an op, and give its results their tangents."""
     if _Levels.busy or op.composite is not None or not any(_tangent(a) is not None for a in _flat(args)):
         return call(*args)
+    forward_refusals.refuse(op)
     if op.schema.writes:
-        return _written(op, call, args)
+        return _relaid(op, call, args) if hasattr(op.run, "relayouts") else _written(op, call, args)
+    noise = default_generator.get_state()
     result = call(*args)
     if op.derivative is not None:
         _Levels.busy = True
         try:
-            tangents = _viewed(op, args) if op.view else _pushed(op, args)
+            tangents = _viewed(op, args) if op.view else _pushed_with(noise, op, args)
+            for out, tangent in zip(_several(result), tangents, strict=True):
+                _set_tangent(out, tangent if op.view else _own(tangent, args, out))
         finally:
             _Levels.busy = False
-        for out, tangent in zip(_several(result), tangents, strict=True):
-            _set_tangent(out, tangent if op.view else _own(tangent, args))
     return result
+
+
+def _relaid(op: Op, call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """An op that changes the tensor's own sizes and strides: those of its tangent change likewise."""
+    own = _tangent(args[0])
+    result = call(*args)
+    _Levels.busy = True
+    try:
+        _set_tangent(args[0], None if own is None else op.call(alias(own), *args[1:]))
+    finally:
+        _Levels.busy = False
+    return result
+
+
+def _pushed_with(noise: Tensor, op: Op, args: tuple[Any, ...]) -> tuple[Tensor | None, ...]:
+    """The tangents of an op's results, where it is run once more with the random numbers that it had."""
+    after = default_generator.get_state()
+    default_generator.set_state(noise)
+    try:
+        return _pushed(op, args)
+    finally:
+        default_generator.set_state(after)
 
 
 def _custom(run: Callable[[], Any], args: tuple[Any, ...]) -> Any:
@@ -199,12 +228,23 @@ def _check_jvp(number: int, out: Any, tangent: Any, written: dict[int, Any]) -> 
         )
 
 
-def _own(tangent: Tensor | None, args: Sequence[Any]) -> Tensor | None:
+def _own(tangent: Tensor | None, args: Sequence[Any], out: Tensor) -> Tensor | None:
     """A tangent that no argument has: the result of ``clone`` may be written without a trace in what was cloned."""
     if tangent is None:
         return None
+    laid = _laid_out(tangent, out)
     given = [own for own in map(_tangent, _flat(args)) if own is not None]
-    return tangent.clone() if any(own.storage_ is tangent.storage_ for own in given) else tangent
+    return laid.clone() if any(own.storage_ is laid.storage_ for own in given) else laid
+
+
+def _laid_out(tangent: Tensor, primal: Tensor) -> Tensor:
+    """The tangent with the strides of its primal, so that a view of the one is a view of the other."""
+    laid = zip(primal._array.shape, tangent.strides, primal.strides, strict=True)
+    if not primal._array.size or all(own == wanted or size == 1 for size, own, wanted in laid):
+        return tangent
+    room = 1 + sum((size - 1) * step for size, step in zip(primal._array.shape, primal.strides, strict=True))
+    whole = tangent.new_zeros(room).as_strided(primal._array.shape, primal.strides)
+    return whole.copy_(tangent)  # type: ignore[no-any-return]
 
 
 def detached(tensor: Tensor) -> Tensor:
@@ -272,6 +312,9 @@ def _pushed(op: Op, args: tuple[Any, ...]) -> tuple[Tensor | None, ...]:
         kept = [i for i, out in enumerate(outputs) if isinstance(out, Tensor) and out._requires_grad]
         tangents: list[Tensor | None] = [None] * len(outputs)
         for number in kept:
+            if op.name.removesuffix("_") in ELEMENTWISE:
+                tangents[number] = api.grad(outputs[number], sources, vectors[0])[0]
+                continue
             start = zeros_like(outputs[number]).requires_grad_()
             back = api.grad(outputs[number], sources, start, create_graph=True, allow_unused=True)
             pairs = [(b, v) for b, v in zip(back, vectors, strict=True) if b is not None and b._requires_grad]
@@ -280,9 +323,15 @@ def _pushed(op: Op, args: tuple[Any, ...]) -> tuple[Tensor | None, ...]:
                 keep = any(d._requires_grad for d in directions) or any(_tracked_before(a) for a in _flat(args))
                 (pushed,) = api.grad(backs, start, directions, create_graph=keep, allow_unused=True, retain_graph=True)
                 tangents[number] = zeros_like(outputs[number]) if pushed is None else pushed
-            elif any(b is not None for b in back):
+            elif _depends(op, args):
                 tangents[number] = zeros_like(outputs[number])  # it is flat
     return tuple(tangents)
+
+
+def _depends(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether an argument that the op can be differentiated by has a tangent."""
+    places = () if op.derivative is None else op.derivative.indices
+    return any(_tangent(value) is not None for value in _flat([args[place] for place in places]))
 
 
 def _tracked_before(value: Any) -> bool:

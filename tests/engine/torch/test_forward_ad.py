@@ -102,3 +102,83 @@ def test_a_write_into_a_part_gives_the_whole_a_tangent() -> None:
         whole = torch.zeros(2)
         whole[1] = dual[0]
         assert fw.unpack_dual(whole).tangent.tolist() == [0.0, 3.0]
+
+
+MATRIX = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+DIRECTION = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+
+
+def matrix_tangent(function: Any) -> Any:
+    with fw.dual_level():
+        return fw.unpack_dual(function(fw.make_dual(MATRIX, DIRECTION))).tangent
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (torch.linalg.svdvals, [1.7236, 1.2764]),
+        (torch.linalg.eigvalsh, [1.2764, 1.7236]),
+        (lambda m: torch.norm(m, "nuc"), 3.0),
+        (lambda m: torch.norm(m, 0), 0.0),
+        (lambda m: torch.quantile(m, 0.25), 0.0),
+        (lambda m: torch.ones(2) @ m, [1.0, 2.0]),
+        (lambda m: torch.nn.functional.max_pool1d(m, 2), [[1.0], [2.0]]),
+        (torch.nn.functional.hardsigmoid, [[1 / 6, 0.0], [0.0, 0.0]]),
+    ],
+)
+def test_values_whose_derivative_needs_more_than_they_do(function: Any, expected: Any) -> None:
+    assert torch.allclose(matrix_tangent(function), torch.tensor(expected), atol=1e-4)
+
+
+def test_no_grad_does_not_keep_vectors_from_a_tangent() -> None:
+    assert torch.allclose(matrix_tangent(torch.no_grad()(torch.linalg.svdvals)).sum(), torch.tensor(3.0))
+
+
+def test_a_tangent_has_the_strides_of_its_primal() -> None:
+    with fw.dual_level():
+        dual = fw.make_dual(MATRIX.t(), DIRECTION)
+        assert fw.unpack_dual(dual).tangent.stride() == (1, 2)
+        whole = torch.cat((dual, dual), 1)
+        assert fw.unpack_dual(whole).tangent.stride() == whole.stride()
+
+
+def test_an_op_that_changes_sizes_in_place_changes_those_of_the_tangent() -> None:
+    assert tangent(lambda a: a.clone().unsqueeze_(0).t_()).tolist() == [[1.0], [2.0]]
+    assert tangent(lambda a: a.clone().as_strided_((1,), (1,), 1)).tolist() == [2.0]
+
+
+def test_a_random_op_and_its_tangent_drop_the_same_and_draw_once() -> None:
+    torch.manual_seed(0)
+    plain = torch.nn.functional.dropout(torch.ones(50))
+    after = torch.rand(1)
+    torch.manual_seed(0)
+    with fw.dual_level():
+        dropped = torch.nn.functional.dropout(fw.make_dual(torch.ones(50), torch.ones(50)))
+        assert fw.unpack_dual(dropped).tangent.equal(plain)
+        assert dropped.equal(plain) and torch.rand(1).equal(after)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (torch.cholesky, "cholesky"),
+        (lambda m: torch.cdist(m, m, 1.0), "_cdist_forward"),
+        (lambda m: torch.unique_consecutive(m), "unique_consecutive"),
+        (lambda m: torch.ones(2, 2).index_reduce_(0, torch.tensor([0, 1]), m, "mean"), "index_reduce_"),
+        (lambda m: torch.nn.functional.embedding_bag(torch.tensor([[0, 1]]), m), "_embedding_bag"),
+    ],
+)
+def test_ops_without_tangents_say_so(function: Any, name: str) -> None:
+    with pytest.raises(NotImplementedError) as caught:
+        matrix_tangent(function)
+    ending = "." if name.endswith("_") else " or submit a PR adding the implementation to derivatives.yaml"
+    assert str(caught.value) == (
+        f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet.\n"
+        "Please file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml "
+        f"so that we can prioritize its implementation{ending}"
+    )
+
+
+def test_out_has_no_tangent() -> None:
+    with pytest.raises(NotImplementedError, match="forward AD with sin_out that does not support it because it is an"):
+        matrix_tangent(lambda m: torch.sin(m, out=torch.empty(2, 2)))
