@@ -18,6 +18,7 @@ from stridescope.engine.autograd.node import AccumulateGrad, Node
 from stridescope.engine.autograd.task import children_first
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch import _captures
 from stridescope.engine.torch._functional_call import called
 from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch._trees import flatten, outline, structure, tree_map
@@ -62,11 +63,12 @@ def _chosen(argnums: Any, args: Sequence[Any]) -> tuple[int, ...]:
 
 
 @contextlib.contextmanager
-def _transforming() -> Iterator[None]:
-    """Inside, custom functions must have a ``setup_context``, and ``backward`` is not to be called."""
+def _transforming(points: Sequence[Tensor]) -> Iterator[None]:
+    """Inside, custom functions need a ``setup_context``; ``backward`` and writes into captured tensors are refused."""
     transforms.append(_custom)
     try:
-        yield
+        with _captures.refused(points):
+            yield
     finally:
         transforms.remove(_custom)
 
@@ -117,7 +119,7 @@ def _call_at(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], numb
     given = list(args)
     for number, tree in zip(numbers, trees, strict=True):
         given[number] = tree
-    with _transforming():
+    with _transforming(points):
         return points, trees, func(*given, **kwargs)
 
 
@@ -177,7 +179,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
     """``func``'s output, and a function from cotangents to gradients."""
     with enable_grad():
         points, trees = _points(primals)
-        with _transforming():
+        with _transforming(points):
             output = func(*trees)
         output, aux = _with_aux(output, "vjp(f, *primals)", has_aux)
         _all_tensors(output, "vjp(f, *primals)")
@@ -275,11 +277,12 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     _check_primals(primals, tangents)
     if forward_ad.entered():
         return _pushed_by_pulling(func, primals, tangents, has_aux)
-    with forward_ad.dual_level(), _transforming():
+    with forward_ad.dual_level():
         leaves, unflatten = flatten(primals)
         vectors, _ = flatten(tangents)
         duals = [forward_ad.make_dual(p, t) for p, t in zip(leaves, vectors, strict=True)]
-        output, aux = _with_aux(func(*unflatten(duals)), _JVP, has_aux)
+        with _transforming(duals):
+            output, aux = _with_aux(func(*unflatten(duals)), _JVP, has_aux)
         _all_tensors(output, _JVP)
         outputs, rebuild = flatten(output)
         parts = [forward_ad.unpack_dual(one) for one in outputs]
@@ -297,7 +300,7 @@ def _pushed_by_pulling(func: Function, primals: Any, tangents: Any, has_aux: boo
     """The same inside another ``jvp``: what pulls back is linear in what it is given, and is pulled back itself."""
     with enable_grad():
         points, trees = _points(primals)
-        with _transforming():
+        with _transforming(points):
             output, aux = _with_aux(func(*trees), _JVP, has_aux)
         outputs, rebuild = flatten(output)
         starts = [zeros_like(one).requires_grad_() for one in outputs]

@@ -22,8 +22,8 @@ def refuse(op: Op) -> None:
     written = bool(op.schema.writes)
     if (name.removesuffix("_") if written else name) in REFUSED:
         raise NotImplementedError(
-            f"Trying to use forward AD with {PYTORCHS.get(name, name)} that does not support it because it has not been "
-            "implemented yet.\n"
+            f"Trying to use forward AD with {PYTORCHS.get(name, name)} that does not support it because it has not "
+            "been implemented yet.\n"
             "Please file an issue to PyTorch at "
             "https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so that we can prioritize its "
             f"implementation{'.' if written else ' or submit a PR adding the implementation to derivatives.yaml'}"
