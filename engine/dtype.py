@@ -163,7 +163,8 @@ def scalar_name(d: dtype) -> str:
 _CPP_NAMES = {
     "float32": "float", "float64": "double", "int64": "long int", "int32": "int", "int16": "short int",
     "int8": "signed char", "uint8": "unsigned char", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>", "uint16": "short unsigned int",
+    "uint32": "unsigned int", "uint64": "long unsigned int",
 }  # fmt: skip
 
 

@@ -51,13 +51,18 @@ def why_not(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -
     if len(args) + len(kwargs) != len(parts):
         return ""
     start = "      didn't match because some of the"
-    unknown = [name for name in reversed(kwargs) if name not in (known for _, known in parts)]
-    if unknown:
+    if unknown := unrecognized(signature, kwargs):
         return f"{start} keywords were incorrect: {', '.join(unknown)}\n"
     kinds = {name: kind for kind, name in parts}
     marked = [_marked(kind, value) for (kind, _), value in zip(parts, args, strict=False)]
     marked += [f"{name}={_marked(kinds[name], kwargs[name])}" for name in reversed(kwargs)]
     return f"{start} arguments have invalid types: ({', '.join(marked)})\n"
+
+
+def unrecognized(signature: Signature, kwargs: dict[str, Any]) -> list[str]:
+    """The keywords that the listing of the overload does not name, the last first."""
+    known = {_split(part)[1] for part in signature.parts()}
+    return [name for name in reversed(kwargs) if name not in known]
 
 
 def _split(part: str) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from stridescope.engine.dispatch.out_dtypes import CASTING, OF_COMPLEX, OF_OUT, 
 from stridescope.engine.dispatch.overlap import PARTIAL, refuse_overlap
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import Guarded, Pointwise, flattened, is_of_kernel, placed, store
+from stridescope.engine.dtype import bool_
 from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.tensor import Scratch, Tensor, bump_version, moved, resize
 from stridescope.engine.warn import internal, warn
@@ -29,7 +30,7 @@ RESIZED = (
 BUMPS = {"kron": 0, "empty": 0, "nanmean": 2}
 # Ops that ask for the dtype of ``out`` before they look at the indices, and the errors that come even before that.
 DTYPE_FIRST = frozenset(("take", "gather", "index_select", "masked_select"))
-DTYPE_AT_ONCE = frozenset(("logsumexp", "amax", "amin"))
+DTYPE_AT_ONCE = frozenset(("logsumexp", "amax", "amin", "any", "all", "dot", "vdot"))
 EARLIER = ("Dimension", "index_select(): Expected", "masked_select: expected")
 APART = frozenset(
     (
@@ -43,8 +44,10 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
     """Run the op without recording a graph and write its results into ``out`` (one tensor or several)."""
     targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
     _refuse_gradients(op, values, targets)
-    if op.name in DTYPE_AT_ONCE and (refused := refusal(op.name, values[0].dtype, targets[0].dtype)) is not None:
-        raise refused
+    if op.name in DTYPE_AT_ONCE:
+        want = bool_ if op.name in ("any", "all") else values[0].dtype
+        if (refused := refusal(op.name, want, targets[0].dtype)) is not None:
+            raise refused
     if isinstance(op.run, (Pointwise, Guarded)):
         op.run.admit(*values)
     for target in targets:

@@ -6,7 +6,7 @@ dtype, compute in the dtype of ``out``, or word their refusal themselves.
 
 from __future__ import annotations
 
-from stridescope.engine.dtype import FLOAT, can_cast, cpp_name, dtype, scalar_name, uint8
+from stridescope.engine.dtype import FLOAT, can_cast, cpp_name, dtype, scalar_name
 
 # What is said when the dtype is not the result's: {want} and {got} as PyTorch's scalar types, {Want} and {Got} in C++.
 _UNARY = "Found dtype {got} but expected {want}"
@@ -28,7 +28,7 @@ EXACT: dict[str, str] = {
     "nan_to_num": "nan_to_num: dtype of out: {got} should be same as input: {want}",
     "heaviside": "heaviside is not yet implemented for tensors with different dtypes.",
     "float_power": "the output given to float_power has dtype {got} but the operation's result requires dtype {want}",
-    "dot": "result dtype {got} does not match input dtype {want}",
+    **dict.fromkeys(("dot", "vdot"), "result dtype {got} does not match input dtype {want}"),
     "inner": "tensordot: Expected the output tensor to have dtype {want}, but got an output tensor with dtype {got}",
     "where": "Expected out type to be {want} but got {got}",
     "take": "take(): self and out expected to have the same dtype, but got self.dtype = {want} and out.dtype = {got}",
@@ -89,7 +89,7 @@ def refusal(name: str, want: dtype, got: dtype) -> Exception | None:
     """What PyTorch raises when an op whose result is of ``want`` shall write it into a tensor of ``got``."""
     if name == "logsumexp" and got.category < FLOAT:
         return RuntimeError(f"logsumexp(): Expected floating point type for result tensor, but got: {scalar_name(got)}")
-    if got is want or (name in ("any", "all") and got is uint8):
+    if got is want or (name in ("any", "all") and got.name in ("bool", "uint8")):
         return None
     words = _words(name, want, got)
     if name in EXACT:

@@ -87,15 +87,6 @@ SEVERAL = frozenset(
 )
 
 
-# Functions that have no ``out=`` at all, not even one that their error texts pass over.
-WITHOUT = frozenset(
-    (
-        "allclose", "clone", "count_nonzero", "isclose", "isfinite", "isinf", "isnan", "isreal", "permute", "positive",
-        "relu", "reshape", "std_mean", "var_mean",
-    )
-)  # fmt: skip
-
-
 def shown_out(qualified: str) -> str:
     """What the error text lists at the end of an overload: nothing for one without ``out=``."""
     return "Tensor out = None" if qualified in ONE else "tuple of Tensors out = None" if qualified in SEVERAL else ""

@@ -15,9 +15,9 @@ import numpy as np
 
 from stridescope.engine.device import device
 from stridescope.engine.dispatch.call import number_first
-from stridescope.engine.dispatch.invalid_arguments import given, type_name, why_not
+from stridescope.engine.dispatch.invalid_arguments import given, type_name, unrecognized, why_not
 from stridescope.engine.dispatch.op import Op
-from stridescope.engine.dispatch.out_names import SEVERAL, WITHOUT, shown_out
+from stridescope.engine.dispatch.out_names import SEVERAL, shown_out
 from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.dispatch.plans import plan as make_plan
 from stridescope.engine.dispatch.schema import REQUIRED, Argument
@@ -45,7 +45,9 @@ OLDER_FORMS = frozenset(("add", "sub", "addmm", "addmv", "addr", "addbmm", "badd
 # Arguments that have another name in Python than in the schema.
 SHOWN = {"copy_ src": "other"}
 # Overloads that PyTorch tries before those that were declared earlier.
-TRIED_FIRST = frozenset(("view.dtype", "tensor_split.indices", "tensor_split.tensor_indices_or_sections"))
+TRIED_FIRST = frozenset(
+    ("view.dtype", "tensor_split.indices", "tensor_split.tensor_indices_or_sections", "repeat_interleave.self_Tensor")
+)
 
 
 class Mismatch(Exception):
@@ -349,6 +351,12 @@ def _shown_default(value: Any, length: int) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
+def refuse_items(items: Sequence[Any]) -> None:
+    """Raise PyTorch's TypeError when one of the items is no tensor."""
+    if not all(isinstance(item, Tensor) for item in items):
+        raise TypeError(_bad_item(items))
+
+
 def _bad_item(items: Sequence[Any]) -> str:
     for position, item in enumerate(items):
         if not isinstance(item, Tensor):
@@ -369,6 +377,7 @@ class Function:
         self.signatures = [Signature(op, method) for op in sorted(ops, key=lambda op: op.qualified not in TRIED_FIRST)]
         self.plans: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self.method = method
+        self.takes_out = not method and any(shown_out(op.qualified) for op in ops)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the first overload that fits."""
@@ -394,9 +403,8 @@ class Function:
 
     def resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Choose the overload, remember the choice where types decide it, and call."""
-        takes_out = not self.method and self.signatures[0].op.name not in WITHOUT
-        whole, out = kwargs, kwargs.get("out") if takes_out else None
-        if takes_out and "out" in kwargs:
+        whole, out = kwargs, kwargs.get("out") if self.takes_out else None
+        if self.takes_out and "out" in kwargs:
             kwargs = {name: value for name, value in kwargs.items() if name != "out"}
         failures = []
         for signature in self.signatures:
@@ -426,8 +434,11 @@ class Function:
         if likely is not None:
             return likely.kind(str(likely))
         shown = args[1:] if self.method else args
-        text = f"{self.__name__}() received an invalid combination of arguments - got {given(shown, kwargs)}"
+        start = f"{self.__name__}() received an invalid combination of arguments - got "
+        text = f"{start}{given(shown, kwargs)}"
         if len(self.signatures) == 1:
+            if unknown := unrecognized(self.signatures[0], kwargs):
+                return TypeError(f"{start}unrecognized keyword arguments: {', '.join(unknown)}")
             return TypeError(f"{text}, but expected {self.signatures[0].shown()}")
         lines = [f" * {signature.shown()}\n{why_not(signature, shown, kwargs)}" for signature in self.signatures]
         return TypeError(f"{text}, but expected one of:\n" + "".join(lines))

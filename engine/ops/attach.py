@@ -20,13 +20,26 @@ from stridescope.engine.ops import (
     removed,
     searching,
     spectral,
+    views_split,
 )
 from stridescope.engine.tensor import Tensor
 
 # Namespaces whose functions lack the prefix that their schemas have: linalg_svd is torch.linalg.svd.
 PREFIXES = {"torch.linalg": "linalg_", "torch.fft": "fft_", "torch.special": "special_"}
 
-WITH_METHODS = (attributes, indexing, printing, complexes, operators, norms, searching, linalg_lu, spectral, removed)
+WITH_METHODS = (
+    attributes,
+    indexing,
+    printing,
+    complexes,
+    operators,
+    norms,
+    searching,
+    linalg_lu,
+    spectral,
+    removed,
+    views_split,
+)
 
 
 def functions_of(ops: Iterable[Op]) -> dict[str, dict[str, Function]]:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import INTEGER, default_float, dtype, scalar_name
-from stridescope.engine.layout import wrap_dim
+from stridescope.engine.layout import strides_in_order, wrap_dim
 from stridescope.engine.ops.lookup import concatenated, op_call
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.tensor import Tensor, fresh
@@ -31,12 +31,32 @@ def _by_stride(tensor: Tensor, dims: Sequence[int]) -> list[int]:
     return sorted(dims, key=lambda d: -strides[d])
 
 
+def _batch_dims(ndim: int, dims: Sequence[int]) -> list[int]:
+    """The other dims, in the order in which C++'s std::partition leaves them: where it swaps, those behind come first.
+
+    Of dims with one stride (such as those of size 1) this order decides which lies outermost.
+    """
+    order, first, last = list(range(ndim)), 0, ndim
+    while True:
+        while first < last and order[first] not in dims:
+            first += 1
+        while first < last and order[last - 1] in dims:
+            last -= 1
+        if first == last:
+            return order[:first]
+        last -= 1
+        order[first], order[last] = order[last], order[first]
+        first += 1
+
+
 def _placed(result: Any, kind: dtype, tensor: Tensor, dims: Sequence[int]) -> Tensor:
     """The result in the memory order that PyTorch's transform leaves: the transformed dims innermost."""
-    others = _by_stride(tensor, [d for d in range(result.ndim) if d not in dims])
+    if not result.size:
+        raise RuntimeError("MKL FFT error: Intel oneMKL DFTI ERROR: Inconsistent configuration parameters")
+    others = _by_stride(tensor, _batch_dims(result.ndim, dims))
     order = [*others, *dims]
-    array = np.ascontiguousarray(result.transpose(order), dtype=kind.np)
-    return fresh(array.transpose(np.argsort(order)), kind, tensor.device)
+    array = laid_out(result.astype(kind.np, copy=False), strides_in_order(result.shape, order[::-1]))
+    return fresh(array, kind, tensor.device)
 
 
 def _count(sizes: Sequence[int], dims: Sequence[int]) -> int:

@@ -30,8 +30,12 @@ def _rows(array: Array, dim: int) -> Array:
     return np.moveaxis(at_least_1d(array), dim, 0)
 
 
-def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = None) -> tuple[int, Array]:
-    """Check what index_add (with its ``alpha``) and index_reduce take, with their texts."""
+def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = None,
+           negative: bool = False) -> tuple[int, Array]:  # fmt: skip
+    """Check what index_add (with its ``alpha``) and index_reduce take, with their texts.
+
+    index_reduce without ``include_self`` begins as index_fill, which counts ``negative`` indices from the end.
+    """
     dim = wrap_dim(dim, self._array.ndim)
     if index.dtype not in (int64, int32):
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {scalar_name(index.dtype)}")
@@ -58,6 +62,9 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, alp
         )
     where = index._array.reshape(-1)
     size = at_least_1d(self._array).shape[dim]
+    bad = where[(where < (-size if negative else 0)) | (where >= size)]
+    if bad.size and negative:
+        raise IndexError(f"index {bad[0]} is out of bounds for dimension {dim} with size {size}")
     bad = where[(where < 0) | (where >= size)]
     if name == "index_add_" and self._array.ndim > 1 and not self._array.size:
         return dim, where[:0]  # nothing is added, wherever it would go
@@ -139,7 +146,7 @@ def _index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     warn_once(internal("index_reduce() is in beta and the API may change at any time.",
                        "aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523"))  # fmt: skip
-    dim, where = _along("index_reduce_", self, dim, index, source)
+    dim, where = _along("index_reduce_", self, dim, index, source, negative=not include_self)
     if self.dtype.category in (BOOL, COMPLEX):
         _need_index_reduce(self, reduce, include_self)
     result = _copy_of(self)

@@ -190,9 +190,9 @@ def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Non
             check_number(values._array.item(), self.dtype)
             values = fresh(cast(resolved(values), self.dtype), self.dtype, values.device)
     first = indices[0]
-    plain = one_value and len(indices) == 1 and not values._array.ndim and not self._conj
+    plain = one_value and len(indices) == 1 and not values._array.ndim
     if plain and first is not None and first._array.shape == self._array.shape:
-        self._array[first._array] = resolved(values)
+        self._array[first._array] = stored(self, resolved(values))
         return
     places = _broadcast(_opened(self, indices))
     _refuse_empty_dims(self._array.shape, places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from stridescope.engine.dispatch.run import laid_out
 from stridescope.engine.dtype import FLOAT, dtype, float32, float64, scalar_name
 from stridescope.engine.layout import contiguous_strides
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.tensor import Tensor, bump_version, fresh
 
 
 class LinAlgError(RuntimeError):
@@ -27,6 +27,13 @@ LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
 def linalg(schema: str, **parts: Any) -> Op:
     """Declare a function of ``torch.linalg``."""
     return define(schema, namespace="torch.linalg", method=False, **parts)
+
+
+def blank(like: Tensor, shape: Sequence[int], kind: dtype | None = None) -> Tensor:
+    """Zeros as the result for empty matrices, of the real dtype of ``like``; PyTorch has written them once."""
+    zeros: Tensor = like.new_zeros(shape, dtype=kind or (like.dtype.to_real() if like.dtype.is_complex else like.dtype))
+    bump_version(zeros)
+    return zeros
 
 
 def check_matrix(name: str, tensor: Tensor, argument: str = "A") -> None:

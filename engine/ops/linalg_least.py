@@ -11,7 +11,7 @@ from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import float32, float64, int64, scalar_name
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.choice import where
-from stridescope.engine.ops.linalg_common import column_major, each, linalg, stacked
+from stridescope.engine.ops.linalg_common import blank, column_major, each, linalg, stacked
 from stridescope.engine.ops.linalg_eigen import eigvalsh, singular_values
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.tensor import Tensor, bump_version, fresh
@@ -123,7 +123,7 @@ def _rank(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
         raise RuntimeError("This function doesn't handle types other than float and double")
     A = self.detach()
     if not A._array.size:
-        return A.new_zeros(A.shape[:-2], dtype=int64)  # type: ignore[no-any-return]
+        return blank(A, A.shape[:-2], int64)
     atol, rtol = tolerances(A, atol, rtol)
     values = eigvalsh(A).abs() if hermitian else singular_values(A)
     limit = _limit(values.amax(-1, True), atol, rtol)

@@ -11,9 +11,10 @@ import numpy as np
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, dtype, int64, scalar_name
-from stridescope.engine.layout import wrap_dim, wrap_dims
+from stridescope.engine.layout import contiguous_format, wrap_dim, wrap_dims
 from stridescope.engine.ops.linalg_common import (
     LinAlgError,
+    blank,
     check_float,
     check_matrix,
     check_precision,
@@ -39,6 +40,9 @@ def _shown(order: Any) -> str:
 
 
 def _check_matrix_norm(A: Tensor, order: Any, dim: Sequence[int], kind: dtype | None) -> tuple[int, ...]:
+    known = order in ("fro", "nuc") if isinstance(order, str) else abs(float(order)) in (1.0, 2.0, INF)
+    if not known:
+        raise RuntimeError(f"linalg.matrix_norm: Order {_shown(order)} not supported.")
     check_matrix("linalg.matrix_norm", A)
     if A.dtype.category < FLOAT:
         raise RuntimeError(
@@ -73,6 +77,17 @@ def _back(result: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     return result.unsqueeze(-1).permute(back)  # type: ignore[no-any-return]
 
 
+def _extreme(values: Tensor, order: float, dim: int, keepdim: bool) -> Tensor:
+    """The largest along a dim, 0 where there is none, or the smallest when the order is negative."""
+    if order < 0:
+        return op_call("amin")(values, (dim,), keepdim)  # type: ignore[no-any-return]
+    if values.shape[dim]:
+        return op_call("amax")(values, (dim,), keepdim)  # type: ignore[no-any-return]
+    at, shape = wrap_dim(dim, values._array.ndim), list(values.shape)
+    shape[at : at + 1] = [1] if keepdim else []
+    return blank(values, shape)
+
+
 def matrix_norm(A: Tensor, order: Any, dim: Sequence[int], keepdim: bool, kind: dtype | None) -> Tensor:
     """``torch.linalg.matrix_norm`` for a number or a word."""
     dims = _check_matrix_norm(A, order, dim, kind)
@@ -83,17 +98,14 @@ def matrix_norm(A: Tensor, order: Any, dim: Sequence[int], keepdim: bool, kind: 
         check_precision("linalg.matrix_norm", A)
     if order == "nuc":
         return _back(_through_svd(A, dims, keepdim).sum(-1, keepdim), dims, keepdim)
-    size = abs(float(order)) if not isinstance(order, str) else 0.0
-    if size not in (1.0, 2.0, INF):
-        raise RuntimeError(f"linalg.matrix_norm: Order {_shown(order)} not supported.")
-    pick = op_call("amax" if order > 0 else "amin")
+    size = abs(float(order))
     if size == 2.0:
-        return _back(pick(_through_svd(A, dims, keepdim), (-1,), keepdim), dims, keepdim)
+        return _back(_extreme(_through_svd(A, dims, keepdim), order, -1, keepdim), dims, keepdim)
     first, second = dims if size == 1.0 else dims[::-1]
     if not keepdim and first < second:
         second -= 1
     sums = vector_norm.call(A, 1.0, (first,), keepdim, None)
-    return pick(sums, (second,), keepdim)  # type: ignore[no-any-return]
+    return _extreme(sums, order, second, keepdim)
 
 
 linalg(
@@ -142,6 +154,8 @@ for _overload, _kind in (("", "Scalar? ord=None"), (".ord_str", "str ord")):
 def _cond(self: Tensor, p: Any = None) -> Tensor:
     if self._array.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if not self._array.size:
+        return blank(self, self.shape[:-2])
     if p is None or p in (2, -2):
         values = singular_values(self)
         small, large = values.narrow(-1, -1, 1), values.narrow(-1, 0, 1)
@@ -149,8 +163,6 @@ def _cond(self: Tensor, p: Any = None) -> Tensor:
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     check_square(f"linalg.cond(ord={_shown(p)})", self)
-    if not self._array.size:
-        return self.new_zeros(self.shape[:-2])  # type: ignore[no-any-return]
     inverse, info = inv_ex.call(self, False)
     inverse = inverse.masked_fill((info != 0).unsqueeze(-1).unsqueeze(-1), INF)
     return matrix_norm(self, p, (-2, -1), False, None) * matrix_norm(inverse, p, (-2, -1), False, None)  # type: ignore[no-any-return]
@@ -191,12 +203,12 @@ linalg(
 def _matrix_power(self: Tensor, n: int) -> Tensor:
     check_square("linalg.matrix_power", self)
     if n == 0:
-        return self.clone().copy_(eye_like(self))  # type: ignore[no-any-return]
+        return self.clone(memory_format=contiguous_format).copy_(eye_like(self))  # type: ignore[no-any-return]
     if n < 0:
         inverse: Tensor = inv_ex.call(self, True)[0]
         return inverse if n == -1 else _matrix_power(inverse, -n)
     if n == 1:
-        return self.clone()  # type: ignore[no-any-return]
+        return self.clone(memory_format=contiguous_format)  # type: ignore[no-any-return]
     if n == 2:
         return matmul.call(self, self)  # type: ignore[no-any-return]
     if n == 3:

@@ -350,7 +350,7 @@ def _rms_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None, eps:
                              or input.dtype.itemsize == 16 else np.float32).eps)  # fmt: skip
     scale = op_call("rsqrt")(op_call("pow.Tensor_Scalar")(wide, 2).mean(dims, True) + eps)
     result = wide.mul(scale) if weight is None else wide.mul(scale).mul(weight)
-    return result.to(input.dtype)
+    return result.contiguous().to(input.dtype)
 
 
 define(

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.parser import refuse_items
+from stridescope.engine.dtype import cpp_name
 from stridescope.engine.layout import wrap_dims
 from stridescope.engine.ops.matmul import bmm, dot, mm
 from stridescope.engine.tensor import Tensor
@@ -356,8 +358,8 @@ def _check_chain(tensors: Sequence[Tensor]) -> None:
             raise RuntimeError(f"multi_dot(): {which} must be {allowed} but got {ndim}D")
         if tensor.dtype is not tensors[0].dtype:
             raise RuntimeError(
-                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {tensors[0].dtype} and tensor "
-                f"{number} {tensor.dtype}"
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {cpp_name(tensors[0].dtype)} "
+                f"and tensor {number} {cpp_name(tensor.dtype)}"
             )
 
 
@@ -427,6 +429,12 @@ def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
             "aten/src/ATen/native/LinearAlgebra.cpp:1102",
         )
     )
+    refuse_items(matrices)
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    for matrix in matrices:
+        if matrix._array.ndim != 2:
+            raise RuntimeError(f"Tensor dimension is {matrix._array.ndim}, expected 2 instead.")
     result: Tensor = matrices[0] if len(matrices) == 1 else multi_dot.call(list(matrices))
     if out is None:
         return result

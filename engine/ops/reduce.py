@@ -11,7 +11,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, one_device, resolved
-from stridescope.engine.dtype import INTEGER, dtype, int64, scalar_name
+from stridescope.engine.dtype import FLOAT, INTEGER, dtype, int64, scalar_name
 from stridescope.engine.kernels.cascade import LANES, ROWS, cascade_sum
 from stridescope.engine.kernels.rounded_product import rounded_product
 from stridescope.engine.layout import wrap_dim, wrap_dims
@@ -108,6 +108,8 @@ sum_dim = define(
 def _nansum(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype | None) -> Tensor:
     if tensor.dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
+    if kind is not None and kind.is_complex and tensor.dtype.category == FLOAT:
+        raise not_implemented("nansum_cpu", kind)
     target = kind or (int64 if tensor.dtype.category <= INTEGER else tensor.dtype)
     array = widened(cast(resolved(tensor), target), target)
     if array.dtype.kind == "f":

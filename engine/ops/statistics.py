@@ -81,9 +81,9 @@ def _quantile(name: str, self: Tensor, q: Any, dim: int | None, keepdim: bool, i
         if not 0 <= q <= 1:
             raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
         q = self.new_full((), q, dtype=self.dtype if self.dtype.category == FLOAT else None)
+    _check_quantile(name, self, q, interpolation)
     if dim is not None:
         dim = wrap_dim(dim, self._array.ndim)
-    _check_quantile(name, self, q, interpolation)
     rows = _sorted_rows(self, dim if self._array.ndim else None)
     shape = _result_shape(self, q, dim, keepdim)
     rows = rows.view((*shape[1:], rows.shape[-1]))

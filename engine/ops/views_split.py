@@ -7,6 +7,7 @@ from typing import Any
 
 from stridescope.engine.autograd.history import mark_inference
 from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.dtype import int64, scalar_name
 from stridescope.engine.layout import Layout, wrap_dim
 from stridescope.engine.ops.views import replaced, without
@@ -105,11 +106,32 @@ split_with_sizes = define(
     grads={"self": lambda grads, self_sym_sizes, split_sizes, dim: _joined(grads, self_sym_sizes, dim, split_sizes)},
     samples=[((5, 2), (2, 3), 0)],
 )
-define(
+split_sizes = define(
     "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]",
     doc="Parts of the given sizes along a dim.",
     composite=lambda self, split_size, dim=0: split_with_sizes.call(self, split_size, dim),
 )
+_BY_SIZE = Function("split", [split_size, split_sizes], method=False)
+_BY_SIZES = Function("split_with_sizes", [split_with_sizes], method=False)
+
+
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """``torch.split``: parts of a size, or of the given sizes, along a dim."""
+    return tensor.split(split_size_or_sections, dim)  # type: ignore[no-any-return]
+
+
+def _split_method(self: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """``Tensor.split``, written in Python in PyTorch: whatever is no int goes on to split_with_sizes."""
+    if isinstance(split_size, Tensor) and split_size._array.size == 1:
+        split_size = int(split_size)
+    if not isinstance(split_size, int):
+        return _BY_SIZES(self, split_size, dim)  # type: ignore[no-any-return]
+    return _BY_SIZE(self, split_size, dim)  # type: ignore[no-any-return]
+
+
+_split_method.__name__, _split_method.__qualname__ = "split", "Tensor.split"  # which Python's own errors name
+FUNCTIONS: dict[str, Any] = {"split": split}
+METHODS: dict[str, Any] = {"split": _split_method}
 unbind = define(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
     doc="The slices along a dim, each without it.",

@@ -44,6 +44,7 @@ from stridescope.engine.ops import (
     selecting,
     spectral,
     views_shape,
+    views_split,
     windows,
 )
 from stridescope.engine.ops.from_data import as_tensor, asarray, frombuffer, tensor
@@ -77,7 +78,7 @@ globals().update(views_shape.FUNCTIONS)
 globals().update(joining.FUNCTIONS)
 globals().update(selecting.FUNCTIONS)
 globals().update(windows.FUNCTIONS)
-for _module in (norms, distance, searching, indexed, products, linalg_lu, spectral, removed):
+for _module in (norms, distance, searching, indexed, products, linalg_lu, spectral, removed, views_split):
     globals().update(_module.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
 globals().update(_settings.FUNCTIONS)

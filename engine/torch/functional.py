@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from stridescope.engine.ops import (
-    FUNCTIONS,
     distance,
     indexed,
     joining,
@@ -12,8 +11,8 @@ from stridescope.engine.ops import (
     products,
     searching,
     views_shape,
+    views_split,
 )
 
-for _module in (views_shape, joining, norms, distance, searching, indexed, products, linalg_lu):
+for _module in (views_shape, joining, norms, distance, searching, indexed, products, linalg_lu, views_split):
     globals().update(_module.FUNCTIONS)
-globals().update({name: FUNCTIONS["torch"][name] for name in ("split",) if name in FUNCTIONS["torch"]})
