@@ -151,20 +151,16 @@ KINDS = {
 
 # Formulas whose own derivative does not exist: what is said when it is asked for.
 REFUSED: dict[str, tuple[type[Exception], str]] = {
-    **{
-        name: (RuntimeError, f"derivative for aten::{op} is not implemented")
-        for name, op in (
-            ("CtcLossBackward0", "_ctc_loss_backward"),
-            ("HardsigmoidBackward0", "hardsigmoid_backward"),
-            ("HardsigmoidBackward1", "hardsigmoid_backward"),
-            ("MultiMarginLossBackward0", "multi_margin_loss_backward"),
-            ("MultilabelMarginLossBackward0", "multilabel_margin_loss_backward"),
-            ("ScaledDotProductFlashAttentionForCpuBackward0", "_scaled_dot_product_flash_attention_for_cpu_backward"),
-            ("SegmentReduceBackward0", "_segment_reduce_backward"),
-        )
-    },
-    "GridSampler2DBackward0": (NotImplementedError, "grid_sampler_2d's second derivative is not in Stridescope yet"),
-    "GridSampler3DBackward0": (NotImplementedError, "grid_sampler_3d's second derivative is not in Stridescope yet"),
+    name: (RuntimeError, f"derivative for aten::{op} is not implemented")
+    for name, op in (
+        ("CtcLossBackward0", "_ctc_loss_backward"),
+        ("HardsigmoidBackward0", "hardsigmoid_backward"),
+        ("HardsigmoidBackward1", "hardsigmoid_backward"),
+        ("MultiMarginLossBackward0", "multi_margin_loss_backward"),
+        ("MultilabelMarginLossBackward0", "multilabel_margin_loss_backward"),
+        ("ScaledDotProductFlashAttentionForCpuBackward0", "_scaled_dot_product_flash_attention_for_cpu_backward"),
+        ("SegmentReduceBackward0", "_segment_reduce_backward"),
+    )
 }
 
 

@@ -53,49 +53,73 @@ def _padded(at: Array, size: int, padding: int, align: bool) -> tuple[Array, Arr
     return at, slope
 
 
-def _cubic(t: Array) -> tuple[list[Array], list[Array]]:
+def _cubic(t: Any) -> tuple[list[Any], list[Any]]:
     a = -0.75
 
-    def near(x: Array) -> Array:
+    def near(x: Any) -> Any:
         return ((a + 2) * x - (a + 3)) * x * x + 1
 
-    def far(x: Array) -> Array:
+    def far(x: Any) -> Any:
         return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
 
-    def near_slope(x: Array) -> Array:
+    def near_slope(x: Any) -> Any:
         return (3 * (a + 2) * x - 2 * (a + 3)) * x
 
-    def far_slope(x: Array) -> Array:
+    def far_slope(x: Any) -> Any:
         return (3 * a * x - 10 * a) * x + 8 * a
 
     weights = [far(t + 1), near(t), near(1 - t), far(2 - t)]
     return weights, [far_slope(t + 1), near_slope(t), -near_slope(1 - t), -far_slope(2 - t)]
 
 
-def _taps(at: Array, size: int, mode: int, padding: int, align: bool) -> Taps:
+def weights_of(share: Any, mode: int) -> tuple[list[Any], list[Any]]:
+    """The weights of the neighbours of a place, and how they change with it.
+
+    ``share`` is how far behind the element before it the place lies: an array, or a Tensor to differentiate by.
+    """
+    if mode == BICUBIC:
+        return _cubic(share)
+    one = share * 0 + 1
+    return ([one], [share * 0]) if mode == NEAREST else ([1 - share, share], [-one, one])
+
+
+class Neighbours(NamedTuple):
+    """For one dim: the neighbours' element numbers (each (batch, *out)), which of them exist, the place's ``share``
+    (see ``weights_of``), and how fast that moves with the grid."""
+
+    places: list[Array]
+    inside: list[Array]
+    share: Array
+    step: Array
+
+
+def neighbours(at: Array, size: int, mode: int, padding: int, align: bool) -> Neighbours:
+    """The neighbours of places between -1 and 1 in a dim of this size."""
     at, speed = _unnormalised(at, size, align)
     if mode == BICUBIC:
         low = np.floor(at)
-        weights, slopes = _cubic(at - low)
-        places = [_padded(low + k, size, padding, align)[0] for k in range(-1, 3)]
-        return _masked([p.astype(np.int64) for p in places], weights, [s * speed for s in slopes], size)
+        numbers = [_padded(low + k, size, padding, align)[0].astype(np.int64) for k in range(-1, 3)]
+        return _existing(numbers, at - low, np.full_like(at, speed), size)
     at, slope = _padded(at, size, padding, align)
     at = np.where(np.isfinite(at), at, -100).astype(at.dtype)
     if mode == NEAREST:
-        return _masked([np.rint(at).astype(np.int64)], [np.ones_like(at)], [np.zeros_like(at)], size)
+        return _existing([np.rint(at).astype(np.int64)], np.zeros_like(at), np.zeros_like(at), size)
     low = np.floor(at)
-    share = at - low
     first = low.astype(np.int64)
-    step = slope * speed
-    return _masked([first, first + 1], [1 - share, share], [-step, step], size)
+    return _existing([first, first + 1], at - low, slope * speed, size)
 
 
-def _masked(places: list[Array], weights: list[Array], slopes: list[Array], size: int) -> Taps:
+def _existing(numbers: list[Array], share: Array, step: Array, size: int) -> Neighbours:
     """Places outside count nothing."""
-    inside = [(p >= 0) & (p < size) for p in places]
-    safe = [np.where(i, p, 0) for p, i in zip(places, inside, strict=True)]
-    return Taps(safe, [w * i for w, i in zip(weights, inside, strict=True)],
-                [s * i for s, i in zip(slopes, inside, strict=True)])  # fmt: skip
+    inside = [(p >= 0) & (p < size) for p in numbers]
+    return Neighbours([np.where(i, p, 0) for p, i in zip(numbers, inside, strict=True)], inside, share, step)
+
+
+def _taps(at: Array, size: int, mode: int, padding: int, align: bool) -> Taps:
+    near = neighbours(at, size, mode, padding, align)
+    weights, slopes = weights_of(near.share, mode)
+    return Taps(near.places, [w * i for w, i in zip(weights, near.inside, strict=True)],
+                [s * near.step * i for s, i in zip(slopes, near.inside, strict=True)])  # fmt: skip
 
 
 def _all_taps(array: Array, grid: Array, mode: int, padding: int, align: bool) -> list[Taps]:

@@ -12,6 +12,7 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT
 from stridescope.engine.kernels import grid as kernels
+from stridescope.engine.ops import grid_second
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.tensor import Tensor, dense, fresh
@@ -49,6 +50,8 @@ def _define(dims: int) -> None:
         "bool align_corners, bool[2] output_mask) -> (Tensor, Tensor)",
         doc="The gradients of the image and of the places.",
         run=_back,
+        grads={"grad_output,input,grid": grid_second.second_grads},
+        node=f"GridSampler{dims}DBackwardBackward0",
         method=False,
         function=False,
     )

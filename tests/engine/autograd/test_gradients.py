@@ -351,10 +351,10 @@ HALVED: dict[str, Callable[..., Any]] = {
     "linalg_solve_triangular": lambda a: a.triu() if a.shape[0] == a.shape[1] else a,
     "triangular_solve": lambda a: a,
 }
-# Second derivatives that PyTorch does not have either, but for those of grid_sampler, which we lack.
+# Second derivatives that PyTorch does not have either.
 FIRST_ONLY = frozenset((
     "_cdist_forward", "_pdist_forward", "_scaled_dot_product_flash_attention_for_cpu", "_segment_reduce",
-    "grid_sampler_2d", "grid_sampler_3d", "multi_margin_loss", "multilabel_margin_loss_forward",
+    "multi_margin_loss", "multilabel_margin_loss_forward",
 ))  # fmt: skip
 
 
