@@ -149,11 +149,13 @@ KINDS = {
 }
 
 
-# Formulas whose own derivative does not exist: what is said when it is asked for.
+# Formulas whose own derivative does not exist: what is said when it is asked for. The key is the node's name, with the
+# input where another input's formula has one.
 REFUSED: dict[str, tuple[type[Exception], str]] = {
     name: (RuntimeError, f"derivative for aten::{op} is not implemented")
     for name, op in (
         ("CtcLossBackward0", "_ctc_loss_backward"),
+        ("EmbeddingBagBackward0.per_sample_weights", "_embedding_bag_per_sample_weights_backward"),
         ("HardsigmoidBackward0", "hardsigmoid_backward"),
         ("HardsigmoidBackward1", "hardsigmoid_backward"),
         ("MultiMarginLossBackward0", "multi_margin_loss_backward"),
@@ -209,8 +211,9 @@ DOUBLE: dict[str, Callable[..., Gradients]] = {"TanhBackwardBackward0": _tanh, "
 
 def as_one_node(name: str, inputs: tuple[str, ...], formula: Callable[..., Any]) -> Callable[..., Any]:
     """The formula of the node ``name``, or, where PyTorch has it as one op, the same under one node when recorded."""
-    if name in REFUSED:
-        return _refusing(name, formula)
+    for refused in (name, f"{name}.{','.join(inputs)}"):
+        if refused in REFUSED:
+            return _refusing(refused, formula)
     one = ONE_OPS.get((name, ",".join(inputs)))
     if one is None:
         return formula

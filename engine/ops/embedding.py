@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -183,9 +182,63 @@ def _maxima(rows: Array, numbers: Array, bags: Array, kept: Array, count: int) -
     return result, where
 
 
-def _bag_grad(
+def _bag_back(
     grad: Tensor,
-    needs: Sequence[bool],
+    indices: Tensor,
+    offsets: Tensor,
+    offset2bag: Tensor,
+    bag_size: Tensor,
+    maximum_indices: Tensor,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Tensor | None,
+    padding_idx: int,
+) -> Tensor:
+    array, bags = resolved(grad), resolved(offset2bag)
+    if mode == MAX:
+        where, wide = resolved(maximum_indices), array.astype(np.float32) if array.dtype.itemsize == 2 else array
+        total = np.zeros((num_weights, array.shape[1]), wide.dtype)
+        np.add.at(total, (where.clip(0), np.arange(array.shape[1])), wide * (where >= 0))
+        return fresh(total.astype(array.dtype, copy=False), grad.dtype, grad.device)
+    scale = np.ones(len(bags)) if per_sample_weights is None else resolved(per_sample_weights).astype(np.float64)
+    if scale_grad_by_freq and scale.size:
+        scale = scale / _frequencies(resolved(indices))
+    if mode == MEAN:
+        scale = scale / resolved(bag_size).clip(1)[bags]
+    rows = array[bags] * scale.astype(array.dtype)[:, None]
+    return _embedding_back(fresh(dense(rows), grad.dtype, grad.device), indices, num_weights, padding_idx, False)
+
+
+def _frequencies(numbers: Array) -> Array:
+    """What ``scale_grad_by_freq`` divides each row's gradient by.
+
+    PyTorch looks for the count of the n-th distinct number in the n-th place of all the sorted numbers, which is
+    another number's count wherever a smaller number stands twice.
+    """
+    ordered, rank = np.sort(numbers), np.unique(numbers, return_inverse=True)[1]
+    return np.bincount(numbers)[ordered[rank]]
+
+
+def _no_second(grad: Tensor) -> Any:
+    raise NotImplementedError("the derivative for '_embedding_bag_backward' is not implemented.")
+
+
+bag_backward = define(
+    "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "
+    "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, "
+    "Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
+    doc="The gradients of the rows that bags were made of, added up row by row.",
+    run=_bag_back,
+    grads={"grad": _no_second, "per_sample_weights": _no_second},
+    method=False,
+    function=False,
+)
+
+
+def _table_grad(
+    grad: Tensor,
     indices: Tensor,
     offsets: Tensor,
     result1: Tensor,
@@ -197,25 +250,18 @@ def _bag_grad(
     sparse: bool,
     per_sample_weights: Tensor | None,
     padding_idx: int,
-    weight: Tensor,
 ) -> Any:
-    per_sample = None
-    if needs[1]:
-        per_sample = (grad.index_select(0, result1) * weight.index_select(0, indices)).sum(1)
-        per_sample = per_sample.masked_fill(indices == padding_idx, 0)
-    if not needs[0]:
-        return None, per_sample
-    if mode == MAX:
-        blank = grad.new_zeros((weight_sym_argsize_0, grad.shape[1]))
-        found = result3 >= 0
-        return blank.scatter_add(0, result3.clamp_min(0), grad * found), per_sample
-    rows = grad.index_select(0, result1)
-    if mode == MEAN:
-        rows = rows / result2.clamp_min(1).index_select(0, result1).unsqueeze(1).to(grad.dtype)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(1)
-    table = embedding_backward.call(rows, indices, weight_sym_argsize_0, padding_idx, scale_grad_by_freq)
-    return table, per_sample
+    return bag_backward.call(
+        grad, indices, offsets, result1, result2, result3, weight_sym_argsize_0, scale_grad_by_freq, mode, sparse,
+        per_sample_weights, padding_idx,
+    )  # fmt: skip
+
+
+def _per_sample_grad(
+    grad: Tensor, weight: Tensor, indices: Tensor, offsets: Tensor, result1: Tensor, mode: int, padding_idx: int
+) -> Any:
+    found = (grad.index_select(0, result1) * weight.index_select(0, indices)).sum(1)
+    return found.masked_fill(indices == padding_idx, 0)
 
 
 bag_core = define(
@@ -224,7 +270,7 @@ bag_core = define(
     "(Tensor, Tensor, Tensor, Tensor)",
     doc="Rows of a table, joined bag by bag.",
     run=_bag,
-    grads={"weight,per_sample_weights": _bag_grad},
+    grads={"weight": _table_grad, "per_sample_weights": _per_sample_grad},
     node="EmbeddingBagBackward0",
     differentiable_outputs=(0,),
     method=False,

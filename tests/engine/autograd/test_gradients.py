@@ -272,7 +272,8 @@ def differentiable(op: Op) -> bool:
 NEVER = ("NotImplemented",)
 # Their results are random, or do not depend on the values; or PyTorch has no derivative for them and says so.
 WITHOUT = frozenset((
-    "_cdist_backward", "_ctc_loss", "_pdist_backward", "_rrelu_with_noise", "_standard_gamma", "_unique2",
+    "_cdist_backward", "_ctc_loss", "_embedding_bag_backward", "_pdist_backward", "_rrelu_with_noise",
+    "_standard_gamma", "_unique2",
     "_unique_consecutive", "alias", "bernoulli", "binomial", "fractional_max_pool2d", "fractional_max_pool2d_backward",
     "fractional_max_pool3d", "fractional_max_pool3d_backward", "geqrf", "igamma", "igammac", "mkldnn_rnn_layer",
     "native_dropout", "normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor", "poisson", "special_zeta",
@@ -353,8 +354,8 @@ HALVED: dict[str, Callable[..., Any]] = {
 }
 # Second derivatives that PyTorch does not have either.
 FIRST_ONLY = frozenset((
-    "_cdist_forward", "_pdist_forward", "_scaled_dot_product_flash_attention_for_cpu", "_segment_reduce",
-    "multi_margin_loss", "multilabel_margin_loss_forward",
+    "_cdist_forward", "_embedding_bag", "_pdist_forward", "_scaled_dot_product_flash_attention_for_cpu",
+    "_segment_reduce", "multi_margin_loss", "multilabel_margin_loss_forward",
 ))  # fmt: skip
 
 
@@ -432,3 +433,33 @@ def test_a_second_derivative_that_does_not_exist_is_refused(name: str) -> None:
     assert first.grad_fn.name() == "torch::autograd::NotImplemented"
     with pytest.raises(RuntimeError, match=f"derivative for aten::{name}_backward is not implemented"):
         first.sum().backward()
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_rows_have_no_second_derivative(mode: str) -> None:
+    table = x(4, 3).requires_grad_()
+    bags = F.embedding_bag(i(0, 2, 1, 3), table, i(0, 2), mode=mode)
+    start = torch.ones_like(bags).requires_grad_()
+    (first,) = torch.autograd.grad(bags, table, start, create_graph=True)
+    assert first.grad_fn.name() == "EmbeddingBagBackwardBackward0"
+    assert [node and node.name() for node, _ in first.grad_fn.next_functions] == [
+        "torch::autograd::AccumulateGrad", None
+    ]  # fmt: skip
+    with pytest.raises(NotImplementedError, match="derivative for '_embedding_bag_backward' is not implemented"):
+        first.sum().backward()
+
+
+def test_weights_of_rows_in_bags_have_no_second_derivative() -> None:
+    table, weights = x(4, 3).requires_grad_(), x(4).requires_grad_()
+    bags = F.embedding_bag(i(0, 2, 1, 3), table, i(0, 2), mode="sum", per_sample_weights=weights)
+    of_table, of_weights = torch.autograd.grad(bags.sum(), (table, weights), create_graph=True)
+    assert of_table.grad_fn.name() == "EmbeddingBagBackwardBackward0"
+    assert of_weights.grad_fn.name() == "torch::autograd::NotImplemented"
+    with pytest.raises(RuntimeError, match="aten::_embedding_bag_per_sample_weights_backward is not implemented"):
+        of_weights.sum().backward()
+
+
+def test_gradients_of_bags_are_scaled_by_the_counts_that_pytorch_takes() -> None:
+    table = torch.ones(5, 1, requires_grad=True)
+    F.embedding_bag(i(0, 2, 2, 4, 1, 1, 3), table, i(0, 2, 2, 6), mode="sum", scale_grad_by_freq=True).sum().backward()
+    assert table.grad.reshape(-1).tolist() == [1.0, 1.0, 1.0, 0.5, 0.5]
