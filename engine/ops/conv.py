@@ -13,7 +13,14 @@ from stridescope.engine.kernels import convolution as kernels
 from stridescope.engine.kernels.convolution import Geometry
 from stridescope.engine.layout import channels_last_strides, suggests_channels_last
 from stridescope.engine.ops.arithmetic import mul_scalar
-from stridescope.engine.ops.conv_checks import check_batch, check_kinds, check_shapes, expanded, transposed_sizes
+from stridescope.engine.ops.conv_checks import (
+    check_batch,
+    check_kinds,
+    check_shapes,
+    expanded,
+    refuse_empty,
+    transposed_sizes,
+)
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
@@ -23,7 +30,12 @@ Ints = Sequence[int]
 
 
 def formatted(array: Array, *like: Tensor) -> Array:
-    """The result in memory of its own: channels last when one of ``like`` is."""
+    """The result in memory of its own: channels last when one of ``like`` is.
+
+    In one dim only what follows the first of them counts, a weight: PyTorch makes an input contiguous there.
+    """
+    if array.ndim == 3 and array.size and any(_last_in_one_dim(t) for t in like[1:]):
+        return laid_out(array, (array.shape[1] * array.shape[2], 1, array.shape[1]))
     if array.ndim in (4, 5) and any(_last(t) for t in like if t._array.ndim == array.ndim):
         return laid_out(array, channels_last_strides(array.shape))
     return dense(array)
@@ -32,6 +44,13 @@ def formatted(array: Array, *like: Tensor) -> Array:
 def _last(tensor: Tensor) -> bool:
     array = tensor._array
     return not array.flags.c_contiguous and suggests_channels_last(array.shape, tensor.strides)
+
+
+def _last_in_one_dim(weight: Tensor) -> bool:
+    """Whether a weight of one dim is channels last where it is taken for one of two dims."""
+    (out, channels, size), (first, second, third) = weight.shape, weight.strides
+    strides = (first, second, size * third, third)
+    return not weight._array.flags.c_contiguous and suggests_channels_last((out, channels, 1, size), strides)
 
 
 def _geometry(dims: int, stride: Ints, padding: Ints, dilation: Ints, groups: int) -> Geometry:
@@ -69,6 +88,8 @@ def _run(
     check_shapes(input, weight, bias, how, transposed, output_padding)
     check_kinds(input, weight, bias)
     _need_kernel(input.dtype, how, weight._array.shape[2:], transposed)
+    if transposed and not weight._array.size:
+        refuse_empty(input, weight, groups)
     array, matrix = resolved(input), resolved(weight)
     if transposed:
         sizes = transposed_sizes(array.shape[2:], matrix.shape[2:], how, output_padding)
@@ -77,7 +98,7 @@ def _run(
         result = kernels.forward(array, matrix, how)
     if bias is not None:
         result = result + resolved(bias).reshape((-1, *(1,) * dims))
-    keep = (input, weight) if dims == 2 or input.dtype is not float64 else ()
+    keep = (input, weight) if dims < 3 or input.dtype is not float64 else ()
     return fresh(formatted(result, *keep), input.dtype, one_device((input, weight, bias)))
 
 
@@ -109,10 +130,10 @@ def _run_backward(
     if output_mask[2]:
         total = kernels.wide(grad)[0].sum(axis=(0, *range(2, grad.ndim)))
         found[2] = total.astype(grad.dtype, copy=False)
-    keep = (input, weight)
+    like = ((input, weight) if dims > 1 else (input,), (input, weight), ())
     return tuple(
-        None if a is None else fresh(formatted(a, *keep) if a.ndim > 1 else dense(a), input.dtype, input.device)
-        for a in found
+        None if a is None else fresh(formatted(a, *keep), input.dtype, input.device)
+        for a, keep in zip(found, like, strict=True)
     )
 
 

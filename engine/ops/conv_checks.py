@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn
 
-from stridescope.engine.dtype import cpp_name
+from stridescope.engine.dtype import complex64, cpp_name, float32
 from stridescope.engine.kernels.convolution import Geometry
 from stridescope.engine.tensor import Tensor
 
@@ -140,3 +141,22 @@ def transposed_sizes(sizes: Ints, kernel: Ints, how: Geometry, output_padding: I
             pairs = " ".join(f"output_padding_{n}: {v}" for n, v in zip(names, output_padding, strict=False))
             raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {pairs}")
     return found
+
+
+def refuse_empty(input: Tensor, weight: Tensor, groups: int) -> NoReturn:
+    """Raise what a transposed convolution to no channels meets: oneDNN, or the plain kernel that sees one group."""
+    if not input.shape[0]:
+        raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
+    if input.shape[0] > 1 and input.dtype in (float32, complex64):
+        raise RuntimeError(
+            "could not create a primitive descriptor for the deconvolution forward propagation primitive. Run workload "
+            "with environment variable ONEDNN_VERBOSE=all to get additional diagnostic information."
+        )
+    first, *rest = weight.shape
+    shape = [first // groups, *rest] if len(rest) != 2 else [first // groups, rest[0], 1, rest[1]]
+    if len(shape) == 4:
+        raise RuntimeError(f"non-empty 2D or 4D weight tensor expected, but got: {shape}")
+    raise RuntimeError(
+        "non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x kernel_width) tensor expected "
+        f"for weight, but got: {shape}"
+    )

@@ -163,6 +163,9 @@ def _cond(self: Tensor, p: Any = None) -> Tensor:
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     check_square(f"linalg.cond(ord={_shown(p)})", self)
+    if p == "nuc":  # by its definition: the norm of an inverse that does not exist could not be taken
+        values = singular_values(self)
+        return values.sum(-1) * values.reciprocal().sum(-1)  # type: ignore[no-any-return]
     inverse, info = inv_ex.call(self, False)
     inverse = inverse.masked_fill((info != 0).unsqueeze(-1).unsqueeze(-1), INF)
     return matrix_norm(self, p, (-2, -1), False, None) * matrix_norm(inverse, p, (-2, -1), False, None)  # type: ignore[no-any-return]

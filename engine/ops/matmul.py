@@ -116,7 +116,7 @@ def _mv(self: Tensor, vec: Tensor) -> Tensor:
             "addmv input tensors must have the same dtype, but got "
             f"{scalar_name(vec.dtype)}, {scalar_name(self.dtype)}, and {scalar_name(vec.dtype)}"
         )
-    if self.dtype.category == BOOL:
+    if self.dtype.category == BOOL and a.size:
         raise not_implemented("addmv_impl_cpu", self.dtype)
     return _product(self, vec)  # type: ignore[no-any-return]
 
@@ -259,7 +259,7 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor) -> None:
             "addmv input tensors must have the same dtype, but got "
             f"{scalar_name(self.dtype)}, {scalar_name(mat.dtype)}, and {scalar_name(vec.dtype)}"
         )
-    if self.dtype.category == BOOL:
+    if self.dtype.category == BOOL and a.size:
         raise not_implemented("addmv_impl_cpu", self.dtype)
 
 

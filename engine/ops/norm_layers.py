@@ -110,6 +110,8 @@ def _batch_norm(
         assert running_mean is not None and running_var is not None
         mean, var = (resolved(t).astype(np.float64).reshape(shape) for t in (running_mean, running_var))
     invstd = 1 / np.sqrt(var + eps)
+    if training and kind.itemsize == 2:  # PyTorch normalises by the statistics as it saves them
+        mean, invstd = (np.asarray(a, kind.np).astype(np.float64) for a in (mean, invstd))
     hat = (array - mean) * invstd
     out = _like(_scaled(hat, _aligned(weight, array.ndim), _aligned(bias, array.ndim)), input)
     if not training:

@@ -11,9 +11,10 @@ from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.autograd.modes import may_be_differentiated
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import BOOL, FLOAT, int64
 from stridescope.engine.kernels import pooling as kernels
+from stridescope.engine.layout import contiguous_strides
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.pooling_checks import check_1d, check_input, check_max_1d, windows_of
 from stridescope.engine.storage import Array
@@ -149,7 +150,8 @@ def _max_1d(self: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: I
     pooled: Tensor = _max_1d_pair(self, kernel, stride, padding, dilation, ceil_mode)[0]
     if may_be_differentiated(self):
         return pooled
-    alone = fresh(pooled._array, pooled.dtype, pooled.device)
+    row_major = laid_out(pooled._array, contiguous_strides(pooled._array.shape))
+    alone = fresh(row_major, pooled.dtype, pooled.device)
     if self._array.ndim == 2:
         bump_version(alone)  # PyTorch takes the batch of one out in place
     return alone
