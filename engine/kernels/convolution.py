@@ -86,7 +86,7 @@ def backward_input(grad: Array, weight: Array, sizes: Ints, how: Geometry) -> Ar
     grad, weight = wide(grad, weight)
     kernel, out, groups = weight.shape[2:], grad.shape[2:], how.groups
     matrix = weight.reshape((groups, weight.shape[0] // groups, -1)).swapaxes(1, 2)
-    parts = np.matmul(matrix, grad.reshape((grad.shape[0], groups, grad.shape[1] // groups, -1)))
+    parts = np.matmul(matrix, grad.reshape((grad.shape[0], groups, grad.shape[1] // groups, math.prod(out))))
     channels = weight.shape[1] * groups
     parts = parts.reshape((grad.shape[0], channels, *kernel, *out))
     return _gathered(parts, kernel, out, sizes, how).astype(kind, copy=False)

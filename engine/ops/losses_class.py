@@ -31,10 +31,10 @@ def _check_weight(weight: Tensor | None, classes: int) -> None:
 
 
 def _check_kinds(self: Tensor, target: Tensor, weight: Tensor | None, label: str) -> None:
-    if not self.dtype.is_floating_point:
-        raise not_implemented(label, self.dtype)
     if target.dtype not in (int64, uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {scalar_name(target.dtype)}")
+    if not self.dtype.is_floating_point:
+        raise not_implemented(label, self.dtype)
     if weight is not None and weight.dtype is not self.dtype:
         raise RuntimeError(f"expected scalar type {scalar_name(self.dtype)} but found {scalar_name(weight.dtype)}")
 

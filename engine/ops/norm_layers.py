@@ -15,9 +15,10 @@ import numpy as np
 from stridescope.engine.autograd.modes import grad_mode, in_cpp
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import laid_out, resolved
+from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, dtype, float32
-from stridescope.engine.layout import dense_strides_like, wrap_dim
+from stridescope.engine.layout import wrap_dim
+from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
@@ -48,10 +49,8 @@ def kind_of_statistics(input: Tensor, *others: Tensor | None) -> dtype:
 
 
 def _like(array: Array, source: Tensor) -> Tensor:
-    """A result of ``source``'s dtype in ``source``'s layout."""
-    kind = source.dtype
-    strides = dense_strides_like(array.shape, source.strides)
-    return fresh(laid_out(array.astype(kind.np), strides), kind, source.device)
+    """A result of ``source``'s dtype, channels last as ``source`` is or else row by row."""
+    return fresh(formatted(array.astype(source.dtype.np), source), source.dtype, source.device)
 
 
 def _row(array: Array, kind: dtype, source: Tensor) -> Tensor:
@@ -228,7 +227,7 @@ def _checked_batch_norm(
     eps: float,
     cudnn_enabled: bool,
 ) -> Any:
-    if not input._array.size and input._array.ndim == 1:
+    if not input._array.size:
         return _blank(input, weight, bias)
     features = input.shape[wrap_dim(1, input._array.ndim)]
     stats = (("running_mean", running_mean), ("running_var", running_var))

@@ -82,16 +82,23 @@ gather = define(
 # ---- scatter -----------------------------------------------------------------------------------------------------
 
 
-def _check_scatter(name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | None) -> tuple[int, Array]:
+def _check_scatter(
+    name: str, self: Tensor, dim: int, index: Tensor, src: Tensor | None, known: Callable[[], None] | None = None
+) -> tuple[int, Array]:
+    """Check the arguments, and by ``known`` the way of reducing where PyTorch does: before the range of the indices."""
     dim = wrap_dim(dim, self._array.ndim)
     if src is not None and src.dtype is not self.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     where_ = check_index(name, self, dim, index)
     if not where_.size:
+        if known is not None:
+            known()
         return dim, where_
     if src is not None and max(where_.ndim, 1) != max(src._array.ndim, 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     _check_sizes(self, dim, where_, src)
+    if known is not None:
+        known()
     flat = at_least_1d(where_)
     check_range(flat, dim, at_least_1d(self._array).shape[dim])
     return dim, flat
@@ -118,9 +125,10 @@ def _values(src: Any, index: Array, kind: Any) -> Any:
 
 
 def _scattered(
-    name: str, self: Tensor, dim: int, index: Tensor, src: Any, write: Callable[[Array, Any, Any], None]
-) -> Tensor:
-    dim, where_ = _check_scatter(name, self, dim, index, src if isinstance(src, Tensor) else None)
+    name: str, self: Tensor, dim: int, index: Tensor, src: Any, write: Callable[[Array, Any, Any], None],
+    known: Callable[[], None] | None = None,
+) -> Tensor:  # fmt: skip
+    dim, where_ = _check_scatter(name, self, dim, index, src if isinstance(src, Tensor) else None, known)
     result = np.array(resolved(self), order="C")
     if where_.size:
         write(at_least_1d(result), places(where_, dim), _values(src, where_, self.dtype))
@@ -142,10 +150,14 @@ def _multiply(target: Array, place: Any, values: Any) -> None:
     np.multiply.at(target, place, values)
 
 
-def _scatter_reduce_old(self: Tensor, dim: int, index: Tensor, src: Any, reduce: str) -> Tensor:
+def _check_old_reduce(reduce: str) -> None:
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
-    return _scattered("scatter", self, dim, index, src, _add if reduce == "add" else _multiply)
+
+
+def _scatter_reduce_old(self: Tensor, dim: int, index: Tensor, src: Any, reduce: str) -> Tensor:
+    write = _add if reduce == "add" else _multiply
+    return _scattered("scatter", self, dim, index, src, write, lambda: _check_old_reduce(reduce))
 
 
 def _define_reducing(overload: str, kind: str) -> None:
@@ -244,7 +256,6 @@ def check_reduce(reduce: str) -> None:
 
 def _scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
-    check_reduce(reduce)
     if self.dtype.is_complex and reduce in ("amax", "amin") and index._array.size:
         raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
     if self.dtype.category == BOOL and reduce == "mean" and index._array.size:
@@ -252,6 +263,7 @@ def _scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     return _scattered(
         "scatter", self, dim, index, src,
         lambda target, place, values: reduce_into(target, place, values, reduce, include_self),
+        lambda: check_reduce(reduce),
     )  # fmt: skip
 
 

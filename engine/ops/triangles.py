@@ -87,10 +87,10 @@ def _linalg_cross(self: Tensor, other: Tensor, dim: int) -> Tensor:
         )
     shape = broadcast_shapes(self.shape, other.shape)
     kind = self.dtype
-    if kind is not other.dtype:
-        raise RuntimeError(f"expected scalar type {scalar_name(kind)} but found {scalar_name(other.dtype)}")
     if kind.category == BOOL:
         raise not_implemented("cross", kind)
+    if kind is not other.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(kind)} but found {scalar_name(other.dtype)}")
     left, right = (np.broadcast_to(cast(resolved(t), kind), shape) for t in (self, other))
     result = np.cross(left, right, axis=dim) if left.size else np.empty(shape, kind.np)
     return wrapped(result.astype(kind.np, copy=False), kind, self)
