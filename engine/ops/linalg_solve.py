@@ -238,8 +238,10 @@ def _solve_ex(A: Tensor, B: Tensor, left: bool, check_errors: bool) -> tuple[Ten
     return result, column_major(lu, A.dtype, A), int_result(pivots, A), int_result(info, A)
 
 
-def _solve_grads(grad: Tensor, A: Tensor, B: Tensor, result: Tensor, left: bool, needs: Any) -> tuple[Any, Any]:
-    vector = _is_vector(A, B)
+def _solve_grads(
+    grad: Tensor, result: Tensor, A: Tensor, LU: Tensor, pivots: Tensor, left: bool, needs: Any
+) -> tuple[Any, Any]:
+    vector = _is_vector(A, result)
     gB = solve(A.mH, grad, left)
     if not needs[0]:
         return None, gB
@@ -253,7 +255,7 @@ _solve_op = define(
     doc="The solutions X of A X = B.",
     run=_solve_ex,
     node="LinalgSolveExBackward0",
-    grads={"A,B": lambda grad, A, B, result0, left, needs: _solve_grads(grad, A, B, result0, left, needs)},
+    grads={"A,B": _solve_grads},
     differentiable_outputs=[0],
     method=False,
     function=False,

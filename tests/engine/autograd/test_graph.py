@@ -192,3 +192,11 @@ def test_the_layout_that_as_strided_keeps_is_not_shown() -> None:
 def test_a_determinant_keeps_its_factorisation() -> None:
     node = torch.linalg.det(torch.eye(2, requires_grad=True)).grad_fn
     assert node._saved_LU.shape == (2, 2) and node._saved_pivots.tolist() == [1, 2] and node._saved_result.item() == 1.0
+
+
+def test_a_solution_keeps_its_factorisation_and_not_the_right_side() -> None:
+    with torch.inference_mode():
+        side = torch.ones(2)
+    node = torch.linalg.solve(torch.eye(2, requires_grad=True), side).grad_fn
+    shown = [name for name in dir(node) if name.startswith("_saved_")]
+    assert shown == ["_saved_A", "_saved_LU", "_saved_left", "_saved_pivots", "_saved_result"]
