@@ -235,6 +235,7 @@ def _complex(real: Tensor, imag: Tensor) -> Tensor:
 
 def _polar(abs: Tensor, angle: Tensor) -> Tensor:
     _check_parts(abs, angle)
+    broadcast_shapes(abs._array.shape, angle._array.shape)  # which refuses in PyTorch's words
     if abs.dtype is float16:
         raise not_implemented("polar_cpu", abs.dtype)
     size, turn = resolved(abs), resolved(angle)

@@ -36,7 +36,7 @@ def sliced(layout: Layout, dim: int, start: int | None, end: int | None, step: i
     """``layout[…, start:end:step, …]`` along one dim, clamped as Python clamps."""
     ndim = len(layout.sizes)
     if not ndim:
-        raise RuntimeError("slice() cannot be applied to a 0-dim tensor.")
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     dim = wrap_dim(dim, ndim)
     if step <= 0:
         raise RuntimeError("slice step must be positive")
