@@ -20,6 +20,12 @@ class saved_tensors_hooks:  # noqa: N801
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def __enter__(self) -> None:
+        if not callable(self.pack_hook) or not callable(self.unpack_hook):
+            raise TypeError(
+                "_push_saved_tensors_default_hooks(): incompatible function arguments. The following argument types "
+                "are supported:\n    1. (arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None\n\n"
+                f"Invoked with: {self.pack_hook!r}, {self.unpack_hook!r}"
+            )
         if SavedHooks.disabled is not None:
             raise RuntimeError(SavedHooks.disabled)
         SavedHooks.stack.append((self.pack_hook, self.unpack_hook))

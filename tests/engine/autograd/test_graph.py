@@ -200,3 +200,11 @@ def test_a_solution_keeps_its_factorisation_and_not_the_right_side() -> None:
     node = torch.linalg.solve(torch.eye(2, requires_grad=True), side).grad_fn
     shown = [name for name in dir(node) if name.startswith("_saved_")]
     assert shown == ["_saved_A", "_saved_LU", "_saved_left", "_saved_pivots", "_saved_result"]
+
+
+def test_hooks_of_saved_tensors_are_functions() -> None:
+    with (
+        pytest.raises(TypeError, match=r"arg0: collections.abc.Callable.*\n\nInvoked with: 1, 2"),
+        torch.autograd.graph.saved_tensors_hooks(1, 2),  # type: ignore[arg-type]
+    ):
+        pass
