@@ -256,15 +256,21 @@ def check_reduce(reduce: str) -> None:
 
 def _scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
-    if self.dtype.is_complex and reduce in ("amax", "amin") and index._array.size:
-        raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", self.dtype)
-    if self.dtype.category == BOOL and reduce == "mean" and index._array.size:
-        raise not_implemented("scatter_gather_tensor_cpu_reduce_mean", self.dtype)
     return _scattered(
         "scatter", self, dim, index, src,
         lambda target, place, values: reduce_into(target, place, values, reduce, include_self),
-        lambda: check_reduce(reduce),
+        lambda: _check_kernel(reduce, self.dtype, bool(index._array.size)),
     )  # fmt: skip
+
+
+def _check_kernel(reduce: str, kind: dtype, written: bool) -> None:
+    """Refuse what PyTorch has no kernel for; of bools a mean is divided even where nothing is ``written``."""
+    check_reduce(reduce)
+    mean_of_bools = kind.category == BOOL and reduce == "mean"
+    if written and (mean_of_bools or kind.is_complex and reduce in ("amax", "amin")):
+        raise not_implemented(f"scatter_gather_tensor_cpu_reduce_{reduce}", kind)
+    if mean_of_bools:
+        raise not_implemented("div_floor_cpu", kind)
 
 
 def _prod_grads(
