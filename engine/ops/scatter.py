@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import BOOL, int32, int64, scalar_name
+from stridescope.engine.dtype import BOOL, dtype, int32, int64, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.number_range import number_of
