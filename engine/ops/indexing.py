@@ -18,6 +18,7 @@ from stridescope.engine.dtype import FLOAT, INTEGER, int64, scalar_name
 from stridescope.engine.ops.filling import fill_with
 from stridescope.engine.ops.from_data import array_of
 from stridescope.engine.ops.indexing_advanced import index, index_put_
+from stridescope.engine.ops.to_python import before_reading, is_watched
 from stridescope.engine.ops.views import expand_, unsqueeze, view
 from stridescope.engine.ops.views_select import select, slice_
 from stridescope.engine.tensor import Tensor, fresh
@@ -146,7 +147,8 @@ def _one(result: Tensor, dim: int, position: int, key: Any, gathered: dict[int, 
         if not key._array.ndim and key.dtype.category <= INTEGER:
             if key.dtype.name in ("bool", "uint8"):
                 return _bool_dim(result, dim, bool(key._array), gathered)
-            return _select(result, dim, int(key._array), position), dim
+            if not (before_reading and is_watched(key)):
+                return _select(result, dim, int(key._array), position), dim
         gathered[dim] = key
         return result, dim + (key._array.ndim if key.dtype.name in ("bool", "uint8") else 1)
     if isinstance(key, (int, np.integer)):

@@ -25,6 +25,15 @@ def _told(tensor: Tensor, truth: bool) -> None:
         told(tensor, truth)
 
 
+def is_watched(tensor: Tensor) -> bool:
+    """Whether no number may be made of the tensor: it stands for many examples of a vmap."""
+    try:
+        _told(tensor, False)
+    except RuntimeError:
+        return True
+    return False
+
+
 _TO_SCALAR = internal(
     "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
     "Consider using tensor.detach() first.",
@@ -67,6 +76,8 @@ def truth(self: Tensor) -> bool:
 
 
 def _single(self: Tensor, *, warned: bool = True) -> Any:
+    if before_reading:
+        _told(self, False)
     if warned and self._requires_grad:
         warn_once(_TO_SCALAR)
     if self._array.size != 1:
@@ -100,6 +111,8 @@ def index(self: Tensor) -> int:
     """What Python asks for when a tensor is used as an index."""
     if self._array.size != 1 or self.dtype.category > 1:
         raise TypeError("only integer tensors of a single element can be converted to an index")
+    if before_reading:
+        _told(self, False)
     read_back(self)
     return int(self._array.item())
 

@@ -357,6 +357,9 @@ def _result(func: Function, column: tuple[Any, ...], dim: int | None, batched: b
             f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type {type(first)}. Did you mean "
             "to set out_dims= to None for output?"
         )
+    last = first._array.ndim
+    if not -last - 1 <= dim <= last:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-last - 1}, {last}], but got {dim})")
     if not size:
         shape = list(first._array.shape)
         shape.insert(dim % (len(shape) + 1), 0)
