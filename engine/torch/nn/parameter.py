@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from stridescope.engine.autograd.history import mark_inference
+from stridescope.engine.autograd.leaf import require_grad
 from stridescope.engine.dispatch.plans import TENSOR_TYPES
 from stridescope.engine.tensor import Tensor, alias
 
@@ -36,7 +37,7 @@ class Parameter(Tensor):
             data = torch.empty(0)  # type: ignore[misc]
         made = as_type(cls, data)
         if requires_grad:
-            made.requires_grad_(True)
+            require_grad(made)
         return made
 
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
