@@ -387,11 +387,20 @@ def _viewed(source: Tensor, layout: Any) -> Tensor:
 
 
 # Views that sizes and strides of the base cannot express: made again by calling the op.
-REPLAYED = frozenset({"view_as_real", "view_as_complex", "_conj", "_neg_view", "real", "imag"})
+REPLAYED = {"_view_as_real": "", "_view_as_complex": "", "_conj": "_conj", "_neg_view": "_neg"}
+"""By the op's name, the lazy bit that it turns over."""
 
 
 def _replay(op: Op, args: tuple[Any, ...]) -> Callable[[Tensor], Tensor]:
-    return lambda source: op.call(source, *args[1:])
+    bit = REPLAYED[op.name]
+
+    def again(source: Tensor) -> Tensor:
+        result: Tensor = op.call(source, *args[1:])
+        if bit:
+            setattr(result, bit, not getattr(source, bit))
+        return result
+
+    return again
 
 
 def _track_views(op: Op, args: tuple[Any, ...], source: Tensor, made: tuple[Tensor, ...], multi: bool) -> None:
