@@ -30,6 +30,7 @@ OWN_FAULT = "PyTorch failed an assertion of its own"
 
 
 # Two right kernels may round a half-precision number to neighbours.
+SINGLE = 2e-7  # near zero, of single precision: gelu there is a difference of numbers close to 1
 TOLERANCES = {"float16": 1e-3, "bfloat16": 8e-3}
 
 
@@ -40,21 +41,21 @@ def observe(torch: Any, seed: int, steps: int, kinds: list[str], family: str = "
     return program.seen
 
 
-def compare(ours: Any, theirs: Any, path: str = "", rel: float = 1e-6) -> str | None:
+def compare(ours: Any, theirs: Any, path: str = "", rel: float = 1e-6, near: float = 1e-7) -> str | None:
     """The first difference of two observations, in words; None when they agree.
 
     Where PyTorch found itself in a state that it says cannot be, or the engine refused complex32, the rest of the
     program is not compared.
     """
     if isinstance(ours, float) and isinstance(theirs, (int, float)):
-        return None if math.isclose(ours, theirs, rel_tol=rel, abs_tol=2e-7) else f"{path}: {ours} but torch {theirs}"
+        return None if math.isclose(ours, theirs, rel_tol=rel, abs_tol=near) else f"{path}: {ours} but torch {theirs}"
     if type(ours) is not type(theirs):
         return f"{path}: {ours} but torch {theirs}"
     if isinstance(ours, dict):
         for key in [*theirs, *(k for k in ours if k not in theirs)]:
             if key not in ours or key not in theirs:
                 return f"{path}.{key}: only one of them"
-            if found := compare(ours[key], theirs[key], f"{path}.{key}", rel):
+            if found := compare(ours[key], theirs[key], f"{path}.{key}", rel, near):
                 return found
         return None
     if isinstance(ours, list):
@@ -62,9 +63,10 @@ def compare(ours: Any, theirs: Any, path: str = "", rel: float = 1e-6) -> str | 
             return OWN_FAULT
         if len(ours) > 3 and "complex32 is not in Stridescope yet" in str(ours[3]):
             return OWN_FAULT  # the one dtype that the engine refuses
-        rel = TOLERANCES.get(ours[0], rel) if ours and isinstance(ours[0], str) else rel
+        if ours and isinstance(ours[0], str):
+            rel, near = TOLERANCES.get(ours[0], rel), SINGLE if ours[0] in ("float32", "complex64") else near
         for position, (a, b) in enumerate(zip(ours, theirs, strict=False)):
-            if found := compare(a, b, f"{path}[{position}]", rel):
+            if found := compare(a, b, f"{path}[{position}]", rel, near):
                 return None if found is OWN_FAULT and not path else found
         return None if len(ours) == len(theirs) else f"{path}: {len(ours)} entries but torch {len(theirs)}"
     return None if ours == theirs else f"{path}: {ours} but torch {theirs}"
