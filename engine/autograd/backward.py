@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import Edge, Node, node_id
+from stridescope.engine.autograd.relay import DEEPEST, Relay
 from stridescope.engine.autograd.task import Task, running
 from stridescope.engine.autograd.validate import validated
 from stridescope.engine.events import BackwardBegan, BackwardEnded, journal
@@ -35,11 +36,16 @@ def execute(
         _restrict(task, nodes, inputs, accumulate_into_inputs)
     outer, enabled = running.task, grad_mode.enabled
     running.task, grad_mode.enabled = task, create_graph
+    running.depth += 1
     try:
         _start(task, roots, gradients)
-        task.run()
+        if running.depth > DEEPEST:
+            Relay(task.run_alone).wait()
+        else:
+            task.run()
         _finish(task, outer)
     finally:
+        running.depth -= 1
         running.task, grad_mode.enabled = outer, enabled
     if emit is not None:
         emit((BackwardEnded.code, task.number))

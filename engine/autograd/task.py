@@ -36,6 +36,7 @@ _passes = itertools.count(1)
 class _Running(threading.local):
     task: Task | None = None
     node: Node | None = None
+    depth: int = 0  # passes on this thread's stack, one inside another
 
 
 running = _Running()
@@ -124,6 +125,11 @@ class Task:
             raise
         finally:
             running.node = outer
+
+    def run_alone(self) -> None:
+        """Run on a thread where no pass runs yet."""
+        running.task, running.depth = self, 1
+        self.run()
 
     def _quick_step(self, node: Node) -> None:
         """What :meth:`step` does, for a node without hooks in a pass that runs everything and that nobody records."""

@@ -7,6 +7,8 @@ import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from stridescope.engine.autograd.relay import Relay
+
 if TYPE_CHECKING:
     from stridescope.engine.worker.tracer import Call
 
@@ -35,7 +37,7 @@ class Positions:
             if self.hushed and frame.f_code in self.hushed:
                 self.wake(frame)
                 continue
-            frame = frame.f_back
+            frame = frame.f_back or Relay.behind.get(frame)
         return NOWHERE
 
     def wake(self, frame: types.FrameType) -> None:
@@ -43,11 +45,11 @@ class Positions:
         self.hushed.discard(frame.f_code)
 
     def user_frames(self, frame: types.FrameType | None) -> Iterator[types.FrameType]:
-        """Yield the frames of the user's files, from ``frame`` outwards."""
+        """Yield the frames of the user's files, from ``frame`` outwards, through the threads that wait for this one."""
         while frame is not None:
             if self._known(frame):
                 yield frame
-            frame = frame.f_back
+            frame = frame.f_back or Relay.behind.get(frame)
 
     def user_frame(self, frame: types.FrameType | None) -> types.FrameType | None:
         """Return the nearest frame of the user's files."""

@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stridescope.engine import events
+from stridescope.engine.autograd.relay import Relay
 from stridescope.engine.events import Wire, grains, journal
 from stridescope.engine.worker import protocol
 from stridescope.engine.worker.breakpoints import Armed, BreakpointError, Past
@@ -68,6 +69,7 @@ class Stepper:
         self._level = 0  # how many ops and nodes the script is inside of, counted from where the gate was put in
         self._count = 0  # the step of the last event, while a goal asks for one
         self._last = 0  # the kind of the event where the script stands
+        self._standing = 0  # the thread that waits for the window's commands
         self._raw: Callable[[Wire], object] = _nobody
         self._ours: frozenset[int] = frozenset()
         self.console = Console(tracer)
@@ -182,13 +184,13 @@ class Stepper:
         One thread of the script at a time: others wait here while one is judged and while it stands. Our own threads
         (events come from them when they happen to collect garbage) never wait.
         """
-        if (thread := threading.get_ident()) in self._ours:
+        if (thread := Relay.origin()) in self._ours:
             self._raw(wire)
             self._count += 1
             return
         if self._held:
             _wait_for_the_end()
-        with self._turn:
+        with contextlib.nullcontext() if thread == self._standing else self._turn:
             self._raw(wire)
             self._count += 1
             met = [point for point in self._points if point.test(wire)]  # each of them follows every event
@@ -246,7 +248,7 @@ class Stepper:
     def _wait(self, reason: str, detail: str = "", frames: Sequence[types.FrameType] = ()) -> None:
         """Wait for the window and serve its commands."""
         with self._turn:
-            self._goal, self._pausing = None, False
+            self._goal, self._pausing, self._standing = None, False, Relay.origin()
             self._points = [point for point in self._points if not point.once]
             self._stopped.set()
             if self._points:
@@ -257,6 +259,7 @@ class Stepper:
             while not self._serve(self._commands.get(), standing):
                 pass
             self._stopped.clear()
+            self._standing = 0
             self._resuming = False
             self._choose()
             self._reply(Running(os.getpid()))
@@ -301,7 +304,7 @@ class Stepper:
 
     def _step(self, grain: protocol.Grain, mode: protocol.Mode, frames: int) -> Goal:
         """Turn a step into where it ends, seen from where the script stands."""
-        codes, thread = GRAINS[grain], threading.get_ident()
+        codes, thread = GRAINS[grain], Relay.origin()
         if mode == "into":
             finer = LINES | OPS if self._last in LINES else DECISIONS
             return Goal(codes | finer, thread=thread)

@@ -12,6 +12,7 @@ import time
 import types
 from collections.abc import Callable
 
+from stridescope.engine.autograd.relay import Relay
 from stridescope.engine.events import (
     ExceptionRaised,
     FrameEntered,
@@ -187,7 +188,7 @@ class Tracer:
             call = calls.get(id(outer))
             if call is not None and call.code.object is outer.f_code:
                 return call.id
-            outer = outer.f_back
+            outer = outer.f_back or Relay.behind.get(outer)
         return 0
 
     def reach(self, frame: types.FrameType, line: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -198,3 +199,49 @@ def test_every_decision_of_a_pass_is_an_event() -> None:
     assert ready == began and len(ready) == 3
     (accumulated,) = [event for event in events if isinstance(event, GradAccumulated)]
     assert accumulated.first
+
+
+class Nested(torch.autograd.Function):
+    """Its backward runs a backward pass of its own, which runs another, and so on."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, left: int) -> Any:
+        ctx.left = left
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        if ctx.left == 0:
+            return gradients[0], None
+        if ctx.left < 0:
+            raise ValueError(f"at the bottom, grad mode {torch.is_grad_enabled()}")
+        inner = torch.ones(1, requires_grad=True)
+        with torch.enable_grad():
+            Nested.apply(inner, ctx.left - 1 if ctx.left != 2 or gradients[0] > 0 else -1).backward(gradients[0])
+        return inner.grad + 1, None
+
+
+def test_backward_passes_nest_a_thousand_deep() -> None:
+    x = torch.ones(1, requires_grad=True)
+    Nested.apply(x, 1000).backward()
+    assert x.grad.item() == 1001.0
+
+
+def test_what_fails_deep_inside_reaches_the_caller() -> None:
+    x = torch.ones(1, requires_grad=True)
+    threads = threading.active_count()
+    with pytest.raises(ValueError, match="at the bottom, grad mode False"):
+        Nested.apply(x, 200).backward(-torch.ones(1))
+    assert threading.active_count() == threads
+    Nested.apply(x, 1).backward()
+    assert x.grad.item() == 2.0
+
+
+def test_checkpoints_nest_beyond_one_threads_stack() -> None:
+    def nested(depth: int) -> Any:
+        inner = nested(depth - 1) if depth else None
+        return lambda x: x * 2 if inner is None else torch.utils.checkpoint.checkpoint(inner, x, use_reentrant=True)
+
+    x = torch.ones(1, requires_grad=True)
+    nested(60)(x).backward()
+    assert x.grad.item() == 2.0

@@ -16,10 +16,13 @@ from stridescope.engine.worker.protocol import (
     Breakpoint,
     Busy,
     Ended,
+    Evaluate,
+    Evaluated,
     Failed,
     Pause,
     Run,
     RunTo,
+    RunUntil,
     SetBreakpoints,
     Step,
     Stop,
@@ -232,3 +235,44 @@ def test_a_missing_script_is_refused_in_one_line(tmp_path: pathlib.Path, work: S
     assert "can't open file" in started.wait(Failed).message
     with pytest.raises(WorkerTimeout):
         started.wait(Stopped, timeout=5)
+
+
+DEEP = """
+from torch.autograd import Function
+import torch
+
+class Deeper(Function):
+    @staticmethod
+    def forward(ctx, x, left):
+        ctx.left = left
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        if ctx.left:
+            y = torch.ones(1, requires_grad=True)
+            with torch.enable_grad():
+                Deeper.apply(y, ctx.left - 1).backward()
+            gradient = gradient + y.grad
+        return gradient, None
+
+x = torch.ones(1, requires_grad=True)
+loss = Deeper.apply(x, 40)
+loss.backward()
+print(x.grad)
+"""
+
+
+def test_steps_follow_backward_passes_into_the_threads_that_they_go_on_in(script: Writer, work: Starter) -> None:
+    started = work(script(DEEP))
+    started.wait(Stopped)
+    deepest = Breakpoint(path=path_of(started), line=16, condition="ctx.left == 2")
+    assert go(started, RunUntil(deepest)) == 16
+    frames = started.state().frames
+    assert [each.parent for each in frames[1:]] == [each.id for each in frames[:-1]]  # through all threads
+    assert len(frames) == 40
+    inner = "(lambda y: Deeper.apply(y, 70).backward() or y.grad.item())(torch.ones(1, requires_grad=True))"
+    started.send(Evaluate(1, f"exec('with torch.enable_grad(): print({inner})')"))
+    assert started.wait(Evaluated).ok
+    assert [go(started, Step("line", "over")) for _ in range(3)] == [15, 17, 18]
+    assert go(started, Step("line", "over")) == 15  # the end of the ``with`` of the one that waits

@@ -31,8 +31,11 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
     __str__ = __repr__
 
 
-def saved_state(module: Module, destination: Any, prefix: str, keep_vars: bool) -> Any:
-    """Fill ``destination`` (made when None) with everything below ``module``, and its versions as metadata."""
+def saved_state(module: Module, destination: Any, prefix: str, keep_vars: bool, own: Any) -> Any:
+    """Fill ``destination`` (made when None) with everything below ``module``, and its versions as metadata.
+
+    Children whose ``state_dict`` is another than ``own`` are asked by it.
+    """
     if destination is None:
         destination = OrderedDict()
         destination._metadata = OrderedDict()
@@ -44,7 +47,11 @@ def saved_state(module: Module, destination: Any, prefix: str, keep_vars: bool) 
     module._save_to_state_dict(destination, prefix, keep_vars)
     for name, child in module._modules.items():
         if child is not None:
-            child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+            below = f"{prefix}{name}."
+            if own is getattr(child.state_dict, "__func__", None):  # as its method would, with fewer frames
+                saved_state(child, destination, below, keep_vars, own)
+            else:
+                child.state_dict(destination=destination, prefix=below, keep_vars=keep_vars)
     for hook in module._state_dict_hooks.values():
         changed = hook(module, destination, prefix, metadata)
         if changed is not None:

@@ -374,7 +374,7 @@ class Module:
                           "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for "
                           "details.", FutureWarning, stacklevel=2)  # fmt: skip
             destination, prefix, keep_vars = (*args, *(destination, prefix, keep_vars)[len(args) :])[:3]
-        return saved_state(self, destination, prefix, keep_vars)
+        return saved_state(self, destination, prefix, keep_vars, Module.state_dict)
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
         """Copy (or with ``assign`` take over) the values; raises RuntimeError that lists what does not fit."""
