@@ -19,12 +19,12 @@ class Said:
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the innermost frame outside the engine."""
     level, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and _ours(frame):
+    while frame.f_back is not None and is_ours(frame):
         level, frame = level + 1, frame.f_back
     warnings.warn(text, category, stacklevel=level)
 
 
-def _ours(frame: types.FrameType) -> bool:
+def is_ours(frame: types.FrameType) -> bool:
     """Whether this is a frame of the engine: of its files, or of the code that it writes for an op."""
     name = str(frame.f_globals.get("__name__", ""))
     return name.startswith(_ENGINE) or frame.f_code.co_filename.startswith("<op ")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ from stridescope.engine.events import GradFnSet, journal
 from stridescope.engine.events.bundles import OPENED
 from stridescope.engine.layout import Layout
 from stridescope.engine.tensor import Tensor, alias, bump_version, canonical
+from stridescope.engine.warn import is_ours
 
 if TYPE_CHECKING:
     from stridescope.engine.dispatch.op import Op
@@ -94,7 +96,12 @@ def _guarded(op: Op, core: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def failed(op: Op, args: tuple[Any, ...]) -> None:
-    """What a tracked call would have said before its kernel did: a view that may not be used is found first."""
+    """What a tracked call would have said before its kernel did: a view that may not be used is found first.
+
+    Called while the error of a call is handled; what that arose from inside the engine is no concern of the script.
+    """
+    if (error := sys.exception()) is not None:
+        error.__context__ = _outside(error.__context__)
     if op.derivative is None or op.schema.writes or not grad_mode.enabled:
         return
     for index in op.derivative.indices:
@@ -103,6 +110,13 @@ def failed(op: Op, args: tuple[Any, ...]) -> None:
                 gradient_edge(value)
             except RuntimeError as error:
                 raise error.with_traceback(None) from None
+
+
+def _outside(error: BaseException | None) -> BaseException | None:
+    """The first of these exceptions, each of which arose while the next was handled, that the script itself handled."""
+    while error is not None and error.__traceback__ is not None and is_ours(error.__traceback__.tb_frame):
+        error = error.__context__
+    return error
 
 
 def _refused(op: Op, args: tuple[Any, ...], error: Exception) -> None:

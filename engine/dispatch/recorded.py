@@ -40,13 +40,14 @@ class Interceptors:
     """
 
     before: list[Callable[..., Any]] = []
+    # The same for modes that take the kernel's place: they come after all others, and the last is outermost.
+    below: list[Callable[..., Any]] = []
 
 
 def full(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Run a call with everything announced."""
-    if Interceptors.before:
-        for interceptor in reversed(Interceptors.before):
-            core = functools.partial(interceptor, op, core)
+    for interceptor in (*Interceptors.below, *reversed(Interceptors.before)):
+        core = functools.partial(interceptor, op, core)
     return _run_core(op, core, args) if journal.emit is None else recorded(op, core, args)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from stridescope.engine.dispatch.call import failed
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.parser import Function, is_number
 from stridescope.engine.dispatch.plans import Unplanned
@@ -127,7 +128,11 @@ def operator(symbol: str, name: str, ops: dict[str, Op], reflected: bool) -> Cal
             return NotImplemented
         if core is None or journal.full:
             return call(self, other)
-        return core(self, other, 1) if extra else core(self, other)
+        try:
+            return core(self, other, 1) if extra else core(self, other)
+        except Exception:
+            failed(op, (self, other, 1) if extra else (self, other))
+            raise
 
     extra = len(op.schema.arguments) == 3
     method.__name__ = symbol

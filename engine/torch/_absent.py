@@ -52,8 +52,8 @@ MODULES: dict[str, dict[str, Any]] = {
     **{
         name: {}
         for name in (
-            "ao", "classes", "export", "futures", "fx", "hub", "library", "monitor", "nested", "onnx", "ops",
-            "overrides", "package", "profiler", "quantization", "sparse",
+            "ao", "classes", "export", "futures", "fx", "hub", "library", "monitor", "nested", "onnx", "overrides",
+             "package", "profiler", "quantization", "sparse",
         )
     },
 }  # fmt: skip

@@ -45,9 +45,6 @@ NAMES: dict[str, tuple[str, ...]] = {
         "cpp_extension", "dlpack", "mkldnn", "mobile_optimizer", "model_zoo", "tensorboard", "throughput_benchmark",
         "weak",
     ),
-    "torch.utils.checkpoint": (
-        "CheckpointPolicy", "SelectiveCheckpointContext", "create_selective_checkpoint_contexts",
-    ),
     "torch.masked": ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"),
     "torch.func": ("rearrange",),
     "torch.serialization": (

@@ -17,8 +17,8 @@ SHOW_OURS = bool(os.environ.get("STRIDESCOPE_FRAMES"))  # for those who look for
 
 
 def is_ours(path: str) -> bool:
-    """Say whether a code's file is the engine's."""
-    return path.startswith(ENGINE)
+    """Say whether a code's file is the engine's, or its text was written by the engine for an op."""
+    return path.startswith((ENGINE, "<op "))
 
 
 def strip(error: BaseException | None) -> None:

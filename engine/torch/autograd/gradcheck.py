@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import importlib
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from stridescope.engine.autograd import api
-from stridescope.engine.autograd.blank import zeros, zeros_like
+from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.autograd.edges import gradient_edge
-from stridescope.engine.autograd.modes import enable_grad, no_grad
+from stridescope.engine.autograd.modes import enable_grad
 from stridescope.engine.autograd.node import Gradients, Node, set_history
-from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.ops.arithmetic import BOOL_SUB
-from stridescope.engine.ops.lookup import op_call
-from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, alias, from_array
-
-Function = Callable[..., Any]
-
-
-class GradcheckError(RuntimeError):
-    """What ``gradcheck`` and ``gradgradcheck`` raise when gradients are wrong."""
-
-
-class Tolerances(NamedTuple):
-    """How far to perturb, and how far gradients may differ."""
-
-    eps: float
-    atol: float
-    rtol: float
-    nondet: float
-
-
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else tuple(value) if isinstance(value, list) else (value,)
-
-
-def _tracked(value: Any) -> bool:
-    return isinstance(value, Tensor) and value._requires_grad
+from stridescope.engine.torch.autograd import _batched_check
+from stridescope.engine.torch.autograd._compared import Comparison, Limits
+from stridescope.engine.torch.autograd._differences import Differences, Function, as_tuple, tracked
+from stridescope.engine.torch.autograd._jacobians import Backward, Forward, GradcheckError
 
 
 def gradcheck(
@@ -64,15 +43,40 @@ def gradcheck(
     """Compare the gradients of ``func`` with finite differences, for every input that requires grad.
 
     Works best in double precision. Raises GradcheckError on the first difference, or returns False when not
-    ``raise_exception``. The whole Jacobian is always compared, also in ``fast_mode``.
+    ``raise_exception``.
+
+    Args:
+        func: gives a tensor, or several.
+        inputs: its arguments.
+        eps: how far inputs are moved.
+        atol: how far gradients may differ.
+        rtol: the same, relative to the gradient.
+        raise_exception: raise, instead of returning False.
+        nondet_tol: how far gradients may differ that are asked for twice.
+        check_undefined_grad: also that gradients that do not arrive count as zeros.
+        check_grad_dtypes: also that gradients have the dtype of their input.
+        check_batched_grad: also that ``vmap`` over the backward pass gives the same.
+        check_batched_forward_grad: also that ``vmap`` over forward mode does.
+        check_forward_ad: compare forward mode, too.
+        check_backward_ad: compare backward.
+        fast_mode: compare one number for each pair of input and output, a random combination of the Jacobian's.
+        masked: accepted; it is about sparse tensors.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError("Expected at least one of check_forward_ad or check_backward_ad to be True")
-    limits = Tolerances(eps, atol, rtol, nondet_tol)
-    given = _as_tuple(inputs)
+    if check_batched_grad and not check_backward_ad:
+        raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
+    if check_batched_forward_grad and not check_forward_ad:
+        raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
+    limits = Limits(eps, atol, rtol, nondet_tol, check_grad_dtypes, fast_mode)
+    given = as_tuple(inputs)
     try:
         _check_inputs(given)
-        _check(func, given, limits, check_backward_ad, check_forward_ad, check_grad_dtypes, check_undefined_grad)
+        _compare(func, given, limits, check_backward_ad, check_forward_ad, check_undefined_grad)
+        if check_batched_forward_grad:
+            _batched_check.check_forward(func, given)
+        if check_backward_ad:
+            _check_passes(func, given, check_batched_grad, check_undefined_grad)
     except GradcheckError:
         if raise_exception:
             raise
@@ -82,7 +86,7 @@ def gradcheck(
 
 def _check_inputs(inputs: tuple[Any, ...]) -> None:
     for position, one in enumerate(inputs):
-        if not _tracked(one):
+        if not tracked(one):
             continue
         if one.dtype.name not in ("float64", "complex128"):
             warnings.warn(
@@ -96,187 +100,105 @@ def _check_inputs(inputs: tuple[Any, ...]) -> None:
                 "non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous "
                 "on the input before passing it to gradcheck."
             )
-    if not any(_tracked(one) for one in inputs):
+    if not any(tracked(one) for one in inputs):
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
 
 
-def _check(
-    func: Function,
-    inputs: tuple[Any, ...],
-    limits: Tolerances,
-    backward: bool,
-    forward: bool,
-    dtypes: bool,
-    undefined: bool,
+def _compare(
+    func: Function, inputs: tuple[Any, ...], limits: Limits, backward: bool, forward: bool, undefined: bool
 ) -> None:
-    outputs = _as_tuple(func(*inputs))
-    tracked = [out for out in outputs if _tracked(out)]
-    if not tracked:
-        _check_constant(func, inputs, limits)
-        return
-    complex_outputs = [i for i, out in enumerate(tracked) if out.dtype.is_complex]
-    parts = [("imaginary", "imag"), ("real", "real")] if complex_outputs else [("", "")]
-    for words, part in parts:
-        heading = f"While considering the {words} part of complex outputs only, " if words else ""
-        if backward:
-            _check_part(_part(func, part), inputs, limits, dtypes, heading, complex_outputs)
-    if forward:
-        from stridescope.engine.torch.autograd.forward_check import check_forward
-
-        check_forward(func, inputs, limits)
+    results = as_tuple(func(*inputs))
     if backward:
-        _check_scales(func, inputs)
-        if undefined:
-            _check_undefined(func, inputs)
+        parted = [i for i, out in enumerate(out for out in results if tracked(out)) if out.dtype.is_complex]
+        if any(out.dtype.is_complex for out in results):
+            for part in ("imaginary", "real"):
+                Comparison(_result_part(func, part), inputs, limits, parted=parted, part=part).run()
+        else:
+            Comparison(func, inputs, limits).run()
+    if forward:
+        _compare_forward(func, inputs, limits, undefined)
 
 
-def _part(func: Function, part: str) -> Function:
-    """The function with only the real or imaginary part of its complex outputs."""
-    if not part:
-        return func
-    return lambda *args: tuple(
-        getattr(out, part) if out.dtype.is_complex else out
-        for out in _as_tuple(func(*args))
-        if out.dtype.is_complex or out.dtype.is_floating_point
-    )
+def _compare_forward(func: Function, inputs: tuple[Any, ...], limits: Limits, undefined: bool) -> None:
+    parted = [i for i, one in enumerate(inputs) if isinstance(one, Tensor) and one.dtype.is_complex]
+    parts = [
+        (part, _argument_part(func, parted, inputs, part), [_part(one, part) for one in inputs])
+        for part in ("imaginary", "real")
+    ]
+    whole: list[tuple[str, Function, Any]] = [("real", func, inputs)]
+    for part, function, given in parts if parted else whole:
+        Comparison(function, given, limits, True, parted, part).run()
+    for _, function, given in (parts if parted else whole) if undefined else ():
+        _check_undefined_tangents(function, given)
 
 
-def _check_part(
-    func: Function, inputs: tuple[Any, ...], limits: Tolerances, dtypes: bool, heading: str, complex_outputs: list[int]
-) -> None:
-    outputs = _as_tuple(func(*inputs))
-    positions = [i for i, one in enumerate(inputs) if _tracked(one)]
-    numerical = [numerical_jacobian(func, inputs, i, limits.eps) for i in positions]
-    shown = -1
-    for number, output in enumerate(outputs):
-        if not _tracked(output):
+def _part(one: Any, part: str) -> Any:
+    """The real or imaginary part of a complex tensor."""
+    if not (isinstance(one, Tensor) and one.dtype.is_complex):
+        return one
+    return getattr(one, "imag" if part == "imaginary" else "real")
+
+
+def _result_part(func: Function, part: str) -> Function:
+    """The function with one part of its complex results."""
+    return lambda *args: tuple(_part(out, part) for out in as_tuple(func(*args)))
+
+
+def _argument_part(func: Function, parted: Sequence[int], inputs: Sequence[Any], part: str) -> Function:
+    """The function of one part of its complex arguments; the other part stays what it is."""
+
+    def function(*args: Any) -> Any:
+        given = list(args)
+        for place in parted:
+            other = inputs[place].detach()
+            given[place] = given[place] + other.imag * 1j if part == "real" else other.real + given[place] * 1j
+        return func(*given)
+
+    return function
+
+
+def _check_undefined_tangents(func: Function, inputs: Sequence[Any]) -> None:
+    """No tangent must do what a tangent of zeros does."""
+    pushed = Forward(func, inputs, False)
+    for place in pushed.places:
+        zero, none = (pushed.along(place, t) for t in (zeros_like(inputs[place]), None))
+        for number, (a, b) in enumerate(zip(zero, none, strict=True)):
+            if not np.allclose(a, b):
+                raise GradcheckError(
+                    "Mismatch in tangent values for output with index: ", number, " when input: ", inputs[place],
+                    " has an undefined tangent value. ", " Got: ", from_array(a), " but expected: ", from_array(b),
+                )  # fmt: skip
+
+
+def _check_passes(func: Function, inputs: tuple[Any, ...], batched: bool, undefined: bool) -> None:
+    """What single backward passes have to be like."""
+    outputs = [out for out in as_tuple(func(*inputs)) if tracked(out)]
+    for number, output in enumerate(outputs if batched else ()):
+        _batched_check.check_backward(inputs, output, number)
+    _check_scales(outputs, inputs)
+    if undefined:
+        _check_undefined(func, inputs)
+
+
+def _check_scales(outputs: list[Tensor], inputs: tuple[Any, ...]) -> None:
+    """A gradient of zeros must give zeros, that look like the inputs."""
+    sources = [one for one in inputs if tracked(one)]
+    if not outputs:
+        return
+    found = api.grad(outputs, sources, [zeros_like(out).contiguous() for out in outputs], allow_unused=True)
+    for gradient, one in zip(found, sources, strict=True):
+        if gradient is None:
             continue
-        shown += 1
-        analytical = _analytical(output, inputs, positions, limits, dtypes)
-        for column, a in enumerate(analytical):
-            n = numerical[column][number]
-            if not np.allclose(a, n, rtol=limits.rtol, atol=limits.atol):
-                said = heading if shown in complex_outputs else ""
-                raise GradcheckError(said + mismatch(a, n, shown, column))
-
-
-def mismatch(analytical: Array, numerical: Array, output: int, column: int, mode: str = "") -> str:
-    """What is said about two Jacobians that differ."""
-    return (
-        f"Jacobian {mode}mismatch for output {output} with respect to input {column},\n"
-        f"numerical:{from_array(numerical)}\nanalytical:{from_array(analytical)}\n"
-    )
-
-
-def numerical_jacobian(func: Function, inputs: Sequence[Any], position: int, eps: float) -> list[Array]:
-    """By central differences: for each output a matrix of (input elements, output elements)."""
-    one = inputs[position]
-    array = one._array
-    rows = [_slopes(func, inputs, array, index, eps) for index in np.ndindex(*array.shape)]
-    if not rows:
-        outputs = _as_tuple(func(*inputs))
-        return [np.zeros((0, out.numel()), array.dtype) for out in outputs]
-    return [np.stack(columns).astype(array.dtype, copy=False) for columns in zip(*rows, strict=True)]
-
-
-def _slopes(func: Function, inputs: Sequence[Any], array: Array, index: tuple[int, ...], eps: float) -> list[Array]:
-    """The derivative of each output by one element (for a complex one, the conjugate Wirtinger derivative)."""
-    along_real = _difference(func, inputs, array, index, eps)
-    if array.dtype.kind != "c":
-        return along_real
-    along_imaginary = _difference(func, inputs, array, index, eps * 1j)
-    return [re + 1j * im for re, im in zip(along_real, along_imaginary, strict=True)]
-
-
-def _difference(func: Function, inputs: Sequence[Any], array: Array, index: tuple[int, ...], step: Any) -> list[Array]:
-    # Written into the memory itself: the version counter must not see it.
-    before = array[index]
-    array[index] = before - step
-    low = _values(func, inputs)
-    array[index] = before + step
-    high = _values(func, inputs)
-    array[index] = before
-    if any(values.dtype.kind == "b" for values in low):
-        raise RuntimeError(BOOL_SUB)
-    return [(b - a) / (2 * abs(step)) for a, b in zip(low, high, strict=True)]
-
-
-def _values(func: Function, inputs: Sequence[Any]) -> list[Array]:
-    with no_grad():
-        outputs = _as_tuple(func(*[one.detach() if isinstance(one, Tensor) else one for one in inputs]))
-    return [resolved(out.detach()).reshape(-1).copy() for out in outputs]
-
-
-def _analytical(
-    output: Tensor, inputs: Sequence[Any], positions: list[int], limits: Tolerances, dtypes: bool
-) -> list[Array]:
-    first, second = (_backward_jacobian(output, inputs, positions, dtypes) for _ in range(2))
-    for a, b in zip(first, second, strict=True):
-        if not np.allclose(a, b, rtol=0, atol=limits.nondet, equal_nan=True):
-            raise GradcheckError(
-                "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
-                "gives different values, although analytical gradient matches numerical gradient.The tolerance for "
-                f"nondeterminism was {limits.nondet}.{_MAYBE_EXPECTED}"
-            )
-    return first
-
-
-_MAYBE_EXPECTED = """
-
-NOTE: If your op relies on non-deterministic operations i.e., it is listed here:
-https://pytorch.org/docs/stable/generated/torch.use_deterministic_algorithms.html
-this failure might be expected.
-
-If you are adding a new operator, please file an issue and then use one of the
-workarounds. The workaround depends on how your test invokes gradcheck/gradgradcheck.
-If the test
-- manually invokes gradcheck/gradgradcheck, then call gradcheck/gradgradcheck
-  with `nondet_tol=<tol>` as a keyword argument.
-- is OpInfo-based (e.g., in test_ops_gradients.py), then modify the OpInfo for the test
-  to have `gradcheck_nondet_tol=<tol>`.
-- is a Module test (e.g., in common_nn.py), then modify the corresponding
-  module_test entry to have `gradcheck_nondet_tol=<tol>`
-"""
-
-
-def _backward_jacobian(output: Tensor, inputs: Sequence[Any], positions: list[int], dtypes: bool) -> list[Array]:
-    sources = [inputs[i] for i in positions]
-    found = [np.zeros((one.numel(), output.numel()), one.dtype.np) for one in sources]
-    for number in range(output.numel()):
-        start = zeros_like(output).contiguous()
-        start._array.reshape(-1)[number] = 1
-        gradients = api.grad(output, sources, start, retain_graph=True, allow_unused=True)
-        for jacobian, gradient, one in zip(found, gradients, sources, strict=True):
-            if gradient is None:
-                continue
-            if dtypes and gradient.dtype is not one.dtype:
-                raise GradcheckError("Gradient has dtype mismatch")
-            if gradient.shape != one.shape:
-                raise GradcheckError("Analytical gradient has incorrect size")
-            jacobian[:, number] = resolved(gradient.detach()).reshape(-1)
-    return found
-
-
-def _check_constant(func: Function, inputs: tuple[Any, ...], limits: Tolerances) -> None:
-    for position, one in enumerate(inputs):
-        slopes = numerical_jacobian(func, inputs, position, limits.eps) if _tracked(one) else []
-        if any(np.any(np.abs(slope) > limits.eps) for slope in slopes):
-            raise GradcheckError("Numerical gradient for function expected to be zero")
-
-
-def _check_scales(func: Function, inputs: tuple[Any, ...]) -> None:
-    """A gradient of zeros must give zeros."""
-    for gradient in _of_zeros(func, inputs):
-        if gradient is not None and np.any(gradient._array != 0):
+        if np.any(gradient._array != 0):
             raise GradcheckError("backward not multiplied by grad_output")
+        for what in ("dtype", "device", "shape"):
+            if getattr(gradient, what) != getattr(one, what):
+                raise GradcheckError(f"grad is incorrect {_LOOKS[what]}")
 
 
-def _of_zeros(func: Function, inputs: tuple[Any, ...]) -> Any:
-    outputs = [out for out in _as_tuple(func(*inputs)) if _tracked(out)]
-    sources = [one for one in inputs if _tracked(one)]
-    return api.grad(outputs, sources, [zeros_like(out) for out in outputs], allow_unused=True)
+_LOOKS = {"dtype": "type", "device": "device", "shape": "size"}
 
 
 class UndefinedGrad(Node):
@@ -298,11 +220,11 @@ class UndefinedGrad(Node):
 
 def _check_undefined(func: Function, inputs: tuple[Any, ...]) -> None:
     """All outputs' gradients undefined, and each one's alone where there are several: all gradients must be zero."""
-    count = sum(_tracked(out) for out in _as_tuple(func(*inputs)))
+    count = sum(tracked(out) for out in as_tuple(func(*inputs)))
     for undefined in [set(range(count)), *({number} for number in range(count) if count > 1)]:
-        outputs = [out for out in _as_tuple(func(*inputs)) if _tracked(out)]
+        outputs = [out for out in as_tuple(func(*inputs)) if tracked(out)]
         cut = [UndefinedGrad.after(out) if number in undefined else out for number, out in enumerate(outputs)]
-        _check_zero(cut, [one for one in inputs if _tracked(one)])
+        _check_zero(cut, [one for one in inputs if tracked(one)])
 
 
 def _check_zero(outputs: list[Tensor], sources: list[Tensor]) -> None:
@@ -346,46 +268,116 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Compare the gradients of the gradients of ``func`` with finite differences."""
-    given = _as_tuple(inputs)
+    """Compare the gradients of the gradients of ``func`` with finite differences; see :func:`gradcheck`.
+
+    Args:
+        func: gives a tensor, or several.
+        inputs: its arguments.
+        grad_outputs: the gradients that the first pass starts with; random ones where not given.
+        gen_non_contig_grad_outputs: put gaps between the random ones.
+        check_fwd_over_rev: compare forward mode over the backward pass, too.
+        check_rev_over_rev: compare backward over backward.
+    """
+    if not (check_fwd_over_rev or check_rev_over_rev):
+        raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")
+    for name, asked in (("check_undefined_grad", check_undefined_grad), ("check_batched_grad", check_batched_grad)):
+        if asked and not check_rev_over_rev:
+            raise AssertionError(f"Setting {name}=True requires check_rev_over_rev to be True")
+    given = as_tuple(inputs)
     if grad_outputs is None:
-        outputs = [out for out in _as_tuple(func(*given)) if _tracked(out)]
+        outputs = [out for out in as_tuple(func(*given)) if tracked(out)]
         starts = tuple(_random_like(out, gen_non_contig_grad_outputs) for out in outputs)
     else:
-        starts = _as_tuple(grad_outputs)
+        starts = as_tuple(grad_outputs)
+    return gradcheck(
+        enable_grad()(_gradient_of(func, given, starts)), (*given, *starts), eps=eps, atol=atol, rtol=rtol,
+        raise_exception=raise_exception, nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes, check_batched_grad=check_batched_grad, fast_mode=fast_mode,
+        check_forward_ad=check_fwd_over_rev, check_backward_ad=check_rev_over_rev, masked=masked,
+    )  # fmt: skip
 
-    tracked = [_tracked(one) for one in (*given, *starts)]
+
+def _gradient_of(func: Function, given: Sequence[Any], starts: Sequence[Any]) -> Function:
+    """The gradients of ``func`` as a function of its arguments and of what the pass starts with."""
+    wanted = [tracked(one) for one in (*given, *starts)]
 
     def gradients(*args: Any) -> tuple[Tensor, ...]:
         args = tuple(
-            a.requires_grad_() if want and not a._requires_grad else a for a, want in zip(args, tracked, strict=True)
+            a.requires_grad_() if want and not a._requires_grad else a for a, want in zip(args, wanted, strict=True)
         )
         points, vectors = args[: len(given)], args[len(given) :]
-        outputs = [out for out in _as_tuple(func(*points)) if _tracked(out)]
-        sources = [one for one, want in zip(points, tracked, strict=False) if want]
+        outputs = [out for out in as_tuple(func(*points)) if tracked(out)]
+        sources = [one for one, want in zip(points, wanted, strict=False) if want]
         found = api.grad(outputs, sources, vectors, create_graph=True, allow_unused=True)
         return tuple(g for g in found if g is not None)
 
-    return gradcheck(
-        enable_grad()(gradients),
-        (*given, *starts),
-        eps=eps,
-        atol=atol,
-        rtol=rtol,
-        raise_exception=raise_exception,
-        nondet_tol=nondet_tol,
-        check_undefined_grad=check_undefined_grad,
-        check_grad_dtypes=check_grad_dtypes,
-    )
+    return gradients
 
 
-def _random_like(output: Tensor, apart: bool) -> Tensor:
+def _random_like(output: Tensor, apart: bool) -> Any:
     """Random numbers in the shape of an output, from the global generator; ``apart`` puts gaps between them."""
-    made: Any = zeros(output.shape, output)
-    (op_call("view_as_real")(made) if output.dtype.is_complex else made).uniform_(-1, 1)
-    if apart and made.numel() > 1:
-        made = made.repeat_interleave(2, -1)[..., ::2]
-    return made.requires_grad_()  # type: ignore[no-any-return]
+    make_tensor = importlib.import_module("stridescope.engine.torch.testing").make_tensor
+    options = {"low": -1, "high": 1, "requires_grad": True, "noncontiguous": apart}
+    return make_tensor(tuple(output.shape), dtype=output.dtype, device=output.device, **options)
 
 
-__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+# ---- older names ----------------------------------------------------------------------------------------------------
+
+_OLD = (
+    "`{}` was part of PyTorch's private API and not meant to be exposed. We are deprecating it and it will be removed "
+    "in a future version of PyTorch. If you have a specific use for this or feature request for this to be a stable "
+    "API, please file us an issue at https://github.com/pytorch/pytorch/issues/new"
+)
+
+
+def _of_old(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(_OLD.format(function.__name__), FutureWarning, stacklevel=2)
+        if kwargs.get("grad_out", 1.0) != 1.0:
+            raise ValueError(
+                f"Expected grad_out to be 1.0. {function.__name__} no longer supports values of grad_out != 1.0."
+            )
+        return function(*args, **kwargs)
+
+    return called
+
+
+@_of_old
+def get_numerical_jacobian(
+    fn: Function, inputs: Any, target: Any = None, eps: float = 1e-3, grad_out: float = 1.0
+) -> tuple[Any, ...]:
+    """The Jacobians, by differences, of the first result of ``fn(inputs)`` by each tensor of ``target``."""
+    sources = [one for one in as_tuple(inputs if target is None else target) if tracked(one)]
+    differences = Differences(lambda *args: fn(args), as_tuple(inputs), eps)
+    return tuple(from_array(differences.jacobians(one)[0]) for one in sources)
+
+
+@_of_old
+def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: float = 1.0) -> Any:
+    """The Jacobians of ``output`` by each input, whether they are the same twice, and right in size and in dtype."""
+    if output.dtype.is_complex:
+        raise ValueError(
+            "Expected output to be non-complex. get_analytical_jacobian no longer supports functions that return "
+            "complex outputs."
+        )
+    found = Backward(output, as_tuple(inputs), nondet_tol)
+    jacobians = tuple(from_array(jacobian) for jacobian in found.jacobians())
+    return jacobians, found.reentrant, found.sizes, found.dtypes
+
+
+def get_numerical_jacobian_wrt_specific_input(
+    fn: Function, input_idx: int, inputs: Any, outputs: Any, eps: float, input: Any = None, is_forward_ad: bool = False
+) -> tuple[Any, ...]:
+    """The Jacobians, by differences, of every result of ``fn`` by one input."""
+    one = as_tuple(inputs)[input_idx] if input is None else input
+    if not one._requires_grad:
+        raise AssertionError("Expected input to have requires_grad=True")
+    return tuple(map(from_array, Differences(fn, as_tuple(inputs), eps, is_forward_ad).jacobians(one)))
+
+
+GradcheckError.__module__ = "torch.autograd.gradcheck"
+__all__ = [
+    "GradcheckError", "get_analytical_jacobian", "get_numerical_jacobian", "get_numerical_jacobian_wrt_specific_input",
+    "gradcheck", "gradgradcheck",
+]  # fmt: skip

@@ -54,7 +54,7 @@ def make_tensor(
     wide = (*sizes[:-1], 2 * sizes[-1]) if apart else sizes
     result = _drawn(wide, dtype, device, *_range(dtype, low, high))
     if apart:
-        result = result[..., ::2]
+        result = result[..., 1::2]  # with an offset, too
     elif memory_format is not None:
         result = result.clone(memory_format=memory_format)
     if exclude_zero:

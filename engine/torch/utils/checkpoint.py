@@ -8,11 +8,13 @@ one is filled.
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import itertools
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Self
 
 from stridescope.engine.autograd import api
 from stridescope.engine.autograd.function import Function
@@ -21,6 +23,14 @@ from stridescope.engine.autograd.saved import SavedTensor
 from stridescope.engine.autograd.saved_hooks import saved_tensors_hooks
 from stridescope.engine.autograd.task import running
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._trees import flatten
+from stridescope.engine.torch.utils._op_log import BothRuns
+from stridescope.engine.torch.utils._selective import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 from stridescope.engine.torch.utils.surroundings import Surroundings
 from stridescope.engine.warn import warn
 
@@ -31,48 +41,47 @@ class CheckpointError(RuntimeError):
     """The second run of a checkpointed function saved other tensors than the first."""
 
 
-class DefaultDevice:
-    """Accepted for scripts that choose the device type whose random state is kept."""
+class DefaultDeviceType:
+    """The device type whose random state is kept where the arguments name none: ``cuda``, unless it is set."""
 
     _device = "cuda"
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:
         """Choose the type."""
-        DefaultDevice._device = device
+        DefaultDeviceType._device = device
 
     @staticmethod
     def get_device_type() -> str:
         """The chosen type."""
-        return DefaultDevice._device
+        return DefaultDeviceType._device
 
 
-class _EarlyStop:
-    enabled = True
+class _Settings:
+    """What stands for all calls, until None: each call's own argument counts."""
+
+    early_stop: bool | None = None
+    debug: bool | None = None
 
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
     """Inside the block: whether the second run stops as soon as everything needed is there."""
-    before, _EarlyStop.enabled = _EarlyStop.enabled, enable
+    before, _Settings.early_stop = _Settings.early_stop, enable
     try:
         yield
     finally:
-        _EarlyStop.enabled = before
-
-
-class _Debug:
-    enabled: bool | None = None
+        _Settings.early_stop = before
 
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Accepted for scripts that ask for more words in checkpoint's errors."""
-    before, _Debug.enabled = _Debug.enabled, enabled
+    """Inside the block: whether the error of runs that differ tells of every op; None leaves it to each call."""
+    before, _Settings.debug = _Settings.debug, enabled
     try:
         yield
     finally:
-        _Debug.enabled = before
+        _Settings.debug = before
 
 
 def noop_context_fn() -> tuple[Any, Any]:
@@ -99,7 +108,7 @@ def checkpoint(
             refills the saved tensors one by one. Leaving it out warns and means True.
         context_fn: gives the context managers around the first and the second run.
         determinism_check: ``"default"`` compares shapes, dtypes and devices of what the two runs save; ``"none"`` not.
-        debug: accepted.
+        debug: log the ops of both runs, and tell of them when the runs differ.
         early_stop: stop the second run when nothing more is needed.
         kwargs: ``preserve_rng_state`` (True by default), and keyword arguments of ``function`` (not when reentrant).
     """
@@ -115,10 +124,11 @@ def checkpoint(
     if kwargs and use_reentrant:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if use_reentrant:
-        if context_fn is not noop_context_fn or debug:
+        if context_fn is not noop_context_fn or debug is not False:
             raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
         return CheckpointFunction.apply(function, preserve, *args)
-    return _refilled(function, args, kwargs, preserve, context_fn, determinism_check, early_stop)
+    call = _Call(function, args, kwargs, preserve)
+    return call.run(context_fn, determinism_check, debug, early_stop)
 
 
 def checkpoint_sequential(
@@ -214,13 +224,30 @@ class CheckpointFunction(Function):
 # ---- the other form -------------------------------------------------------------------------------------------------
 
 
+class GraphExecGroup:
+    """Backward passes in this block share what they compute again; no two may need the same saved tensor."""
+
+    _current: GraphExecGroup | None = None
+
+    def __enter__(self) -> Self:
+        if GraphExecGroup._current is not None:
+            raise RuntimeError(
+                f"GraphExecGroup contexts cannot be nested. Already inside group {GraphExecGroup._current}"
+            )
+        GraphExecGroup._current = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        GraphExecGroup._current = None
+
+
 class _Holder:
     """Stands in a node for one saved tensor; ``keys`` says by pass which recomputed tensor it stands for."""
 
     __slots__ = ("__weakref__", "keys")
 
     def __init__(self) -> None:
-        self.keys: dict[int, int] = {}
+        self.keys: dict[Any, int] = {}
 
 
 class _Stop(Exception):
@@ -228,47 +255,77 @@ class _Stop(Exception):
 
 
 class _Frame:
-    """One checkpointed call: its holders, and what was computed again for each pass."""
+    """One checkpointed call: its holders, and what was computed again for each pass.
+
+    Attributes:
+        complete: the first run has ended; before, its own backward passes may ask for a part.
+        partial: a second run saved more than the first had saved by then.
+    """
 
     def __init__(self, rerun: Callable[[], Any], check: bool, early_stop: bool) -> None:
         self.rerun, self.check, self.early_stop = rerun, check, early_stop
         self.holders: list[weakref.ref[_Holder]] = []
         self.looks: list[Any] = []
-        self.counts: dict[int, int] = defaultdict(int)
-        self.found: dict[int, dict[int, Tensor]] = defaultdict(dict)
-        self.done: set[int] = set()
+        self.counts: dict[Any, int] = defaultdict(int)
+        self.found: dict[Any, dict[int, Tensor]] = defaultdict(dict)
+        self.done: set[Any] = set()
+        self.complete = self.partial = False
 
     def pack(self, tensor: Tensor) -> _Holder:
         """The first run saves a tensor."""
         holder = _Holder()
         self.holders.append(weakref.ref(holder))
-        self.looks.append(_look(tensor))
+        self.looks.append(_look(tensor) if self.check else None)
         return holder
+
+    def pack_again(self, number: Any, tensor: Tensor) -> Tensor:
+        """The second run saves a tensor: it fills the holder whose turn it is."""
+        value: Tensor = tensor.detach() if tensor._requires_grad else tensor
+        position = self.counts[number]
+        self.counts[number] += 1
+        if position >= len(self.holders):
+            if self.complete:
+                raise CheckpointError(
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
+                    f"forward pass.\n\n{_TIP}"
+                )
+            self.partial = True
+            return value
+        holder = self.holders[position]()
+        if holder is not None:
+            holder.keys[number] = position
+            self.found[number][position] = value
+        if self.early_stop and self.counts[number] == len(self.holders):
+            raise _Stop
+        return value
 
     def unpack(self, holder: _Holder) -> Tensor:
         """Backward asks for a tensor."""
-        number = running.task.number if running.task is not None else next(_outside)
+        group = GraphExecGroup._current
+        number: Any = group or (running.task.number if running.task is not None else next(_outside))
         if number not in self.done:
             self._run_again(number)
         key = holder.keys.pop(number, None)
         if key is None:
+            extra = (
+                "Performing two backward calls that overlap (i.e. require the same saved activation in order to "
+                "compute gradients) is not allowed while under the torch.utils.checkpoint.GraphExecGroup context. "
+            )
             raise CheckpointError(
-                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you "
-                "are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an "
-                "issue with details on your use case."
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
+                f"{extra if group else ''}If you are calling ctx.saved_tensors in backward, make sure to do so only "
+                "once. Otherwise please open an issue with details on your use case."
             )
         return self.found[number].pop(key)
 
-    def _run_again(self, number: int) -> None:
-        with _Refill(self, number), contextlib.suppress(_Stop), enable_grad():
+    def _run_again(self, number: Any) -> None:
+        hooks = saved_tensors_hooks(functools.partial(self.pack_again, number), lambda tensor: tensor)
+        with hooks, contextlib.suppress(_Stop), enable_grad():
             self.rerun()
         self.done.add(number)
         count, expected = self.counts[number], len(self.holders)
-        if count > expected:
-            raise CheckpointError(
-                "torch.utils.checkpoint: trying to save more tensors during recomputation than during the original "
-                f"forward pass.\n\n{_TIP}"
-            )
+        if self.partial:
+            return
         if count != expected:
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
@@ -278,7 +335,7 @@ class _Frame:
         if self.check:
             self._compare(number)
 
-    def _compare(self, number: int) -> None:
+    def _compare(self, number: Any) -> None:
         """Refuse tensors that look different from those of the first run."""
         wrong = []
         for position, reference in enumerate(self.holders):
@@ -310,57 +367,67 @@ _TIP = (
 )
 
 
-class _Refill(saved_tensors_hooks):
-    """The hooks of a second run: what it saves fills the frame's holders."""
-
-    def __init__(self, frame: _Frame, number: int) -> None:
-        def pack(tensor: Tensor) -> Tensor:
-            position = frame.counts[number]
-            frame.counts[number] += 1
-            if position >= len(frame.holders):
-                return tensor.detach()  # type: ignore[no-any-return]
-            holder = frame.holders[position]()
-            if holder is not None:
-                holder.keys[number] = position
-                frame.found[number][position] = tensor.detach()
-            if frame.early_stop and frame.counts[number] == len(frame.holders):
-                raise _Stop
-            return tensor.detach()  # type: ignore[no-any-return]
-
-        super().__init__(pack, lambda tensor: tensor)
-
-
 def _look(tensor: Tensor) -> dict[str, Any]:
     return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
 
 
-def _refilled(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    preserve: bool,
-    context_fn: Callable[[], tuple[Any, Any]],
-    determinism_check: str,
-    early_stop: bool,
-) -> Any:
-    if determinism_check not in ("default", "none"):
-        raise ValueError(
-            f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
-        )  # fmt: skip
-    around_first, around_second = context_fn()
-    surroundings = Surroundings(preserve)
-    if not grad_mode.enabled:  # there will be no backward
-        with around_first:
-            return function(*args, **kwargs)
-    kept = _Inputs(args)
+class _Call:
+    """A call that is checkpointed without reentrant backward."""
 
-    def rerun() -> None:
-        with surroundings.restored(), around_second:
-            function(*kept.restored(), **kwargs)
+    def __init__(self, function: Callable[..., Any], args: Any, kwargs: dict[str, Any], preserve: bool) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.surroundings = Surroundings(preserve)
 
-    frame = _Frame(rerun, determinism_check == "default", early_stop and _EarlyStop.enabled)
-    with saved_tensors_hooks(frame.pack, frame.unpack), around_first:
-        return function(*args, **kwargs)
+    def run(self, context_fn: Callable[[], Any], determinism_check: str, debug: bool, early_stop: bool) -> Any:
+        """The first run."""
+        logs = None
+        if debug if _Settings.debug is None else _Settings.debug:
+            if context_fn is not noop_context_fn:
+                raise ValueError("debug=True is incompatible with non-default context_fn")
+            logs = BothRuns()
+            context_fn = logs.contexts
+        if determinism_check not in ("default", "none"):
+            raise ValueError(
+                f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
+            )  # fmt: skip
+        around_first, around_second = context_fn()
+        if not grad_mode.enabled:  # there will be no backward
+            return self.function(*self.args, **self.kwargs)
+        early_stop = early_stop if _Settings.early_stop is None else _Settings.early_stop
+        frame = _Frame(self._again(around_second), determinism_check == "default", early_stop)
+        with saved_tensors_hooks(frame.pack, _telling(logs, frame.unpack)), around_first:
+            result = self.function(*self.args, **self.kwargs)
+            frame.complete = True
+        if not frame.complete:
+            raise RuntimeError(
+                "torch.utils.checkpoint: the forward context provided by context_fn suppressed an exception raised "
+                "during the checkpointed forward. This is not supported because checkpoint cannot return a value for a "
+                "failed forward."
+            )
+        return result
+
+    def _again(self, around: contextlib.AbstractContextManager[Any]) -> Callable[[], None]:
+        kept, function, kwargs, surroundings = _Inputs(self.args), self.function, self.kwargs, self.surroundings
+
+        def rerun() -> None:
+            with surroundings.restored(), around:
+                function(*kept.restored(), **kwargs)
+
+        return rerun
+
+
+def _telling(logs: BothRuns | None, unpack: Callable[[_Holder], Tensor]) -> Callable[[_Holder], Tensor]:
+    """``unpack``, whose error tells of both runs when they were logged."""
+    if logs is None:
+        return unpack
+
+    def unpack_and_tell(holder: _Holder) -> Tensor:
+        try:
+            return unpack(holder)
+        except CheckpointError as error:
+            raise CheckpointError(logs.report()) from error
+
+    return unpack_and_tell
 
 
 class _Inputs:
@@ -374,8 +441,31 @@ class _Inputs:
         return [one.unpack(None) if isinstance(one, SavedTensor) else one for one in self.kept]
 
 
+# ---- random states of devices ---------------------------------------------------------------------------------------
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The indices of the CUDA devices of the tensors among ``args``, and the states of their generators."""
+    tensors = [leaf for leaf in flatten(args)[0] if isinstance(leaf, Tensor) and leaf.device.type == "cuda"]
+    devices = [int(tensor.get_device()) for tensor in tensors]
+    return devices, [_cuda().get_rng_state(index) for index in devices]
+
+
+def set_device_states(devices: list[int], states: list[Tensor], *, device_type: str | None = None) -> None:
+    """Give the devices' generators the states that :func:`get_device_states` found."""
+    for index, state in zip(devices, states, strict=False):
+        _cuda().set_rng_state(state, index)
+
+
+def _cuda() -> Any:
+    return importlib.import_module("stridescope.engine.torch.cuda")
+
+
+for _class in (CheckpointError, CheckpointFunction, DefaultDeviceType, GraphExecGroup):
+    _class.__module__ = "torch.utils.checkpoint"
 __all__ = [
-    "CheckpointError", "CheckpointFunction", "DefaultDevice", "check_backward_validity", "checkpoint",
-    "checkpoint_sequential", "detach_variable", "noop_context_fn", "set_checkpoint_debug_enabled",
-    "set_checkpoint_early_stop",
+    "SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType",
+    "GraphExecGroup", "SelectiveCheckpointContext", "check_backward_validity", "checkpoint", "checkpoint_sequential",
+    "create_selective_checkpoint_contexts", "detach_variable", "get_device_states", "noop_context_fn",
+    "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip

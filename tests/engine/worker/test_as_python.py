@@ -171,3 +171,20 @@ def test_a_linked_script_imports_from_where_it_stands(
     link = tmp_path / "link.py"
     link.symlink_to(path)
     assert run(link) == python(link) == (0, f"{link} 9\n", "")
+
+
+def test_an_ops_error_shows_nothing_of_what_it_arose_from_inside_the_engine(script: Writer, run: Runner) -> None:
+    source = """
+    import torch, traceback
+    try:
+        torch.ones(2) + torch.ones(3)
+    except RuntimeError as error:
+        print(error.__context__)
+    try:
+        1 / 0
+    except ZeroDivisionError:
+        torch.add(torch.ones(2), torch.ones(3))
+    """
+    status, out, errors = run(script(source))
+    assert (status, out) == (1, "None\n") and "<op" not in errors and "broadcast together" not in errors
+    assert errors.count("Traceback") == 2 and "ZeroDivisionError" in errors
