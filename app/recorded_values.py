@@ -16,7 +16,7 @@ import numpy as np
 
 from stridescope.app.text import tr
 from stridescope.app.values import elements_of
-from stridescope.engine.recording.model import Frame, State, TensorState
+from stridescope.engine.recording.model import Frame, ModuleState, State, TensorState
 
 LARGEST = 1 << 22  # elements that an expression may take into its hands
 _LONGEST = 4000  # characters of an answer
@@ -96,6 +96,37 @@ class PastTensor:
         return _reduce(self.array(), name)
 
 
+class PastModule:
+    """A recorded module: its parts by name, and whether it trained."""
+
+    def __init__(self, state: State, module: ModuleState) -> None:
+        self.state, self.module = state, module
+
+    def attribute(self, name: str) -> Any:
+        """Return a part, or ``training``."""
+        if name == "training":
+            return self.module.training
+        if (part := self.module.parts.get(name)) is None:
+            raise NotRecorded(tr("the recording does not tell {name}", name=name))
+        return seen(self.state, part.id if part.role != "module" else 0, part.id)
+
+    def item(self, key: Any) -> Any:
+        """Return a part by its place or name, as ``Sequential``, ``ModuleList`` and ``ModuleDict`` give it."""
+        names = list(self.module.parts)
+        if isinstance(key, int) and -len(names) <= key < len(names):
+            return self.attribute(names[key])
+        return self.attribute(str(key))
+
+
+def seen(state: State, tensor: int, module: int) -> Any:
+    """Return a tensor or module of the past; raises NotRecorded where it is gone."""
+    if tensor in state.tensors:
+        return PastTensor(state, state.tensors[tensor])
+    if module in state.modules:
+        return PastModule(state, state.modules[module])
+    raise NotRecorded(tr("what it stood for is not recorded"))
+
+
 def evaluate(state: State, text: str, level: int = 0) -> Any:
     """Return the value of an expression in a frame, ``level`` frames from the innermost; raises NotRecorded."""
     try:
@@ -129,6 +160,8 @@ def text_of(value: Any) -> str:
         except NotRecorded:
             values = "…"
         return f"tensor({values}, shape={list(tensor.sizes)}, dtype=torch.{tensor.dtype})"[:_LONGEST]
+    if isinstance(value, PastModule):
+        return f"<{value.module.kind}: {', '.join(value.module.parts)}>"[:_LONGEST]
     text = np.array2string(value, threshold=60, precision=4) if isinstance(value, np.ndarray) else str(value)
     return text[:_LONGEST]
 
@@ -156,25 +189,25 @@ class _Evaluator:
     def _name(self, node: ast.Name) -> Any:
         for space in self._spaces:
             if (name := space.names.get(node.id)) is not None:
-                if name.tensor in self._state.tensors:
-                    return PastTensor(self._state, self._state.tensors[name.tensor])
+                if name.tensor in self._state.tensors or name.module in self._state.modules:
+                    return seen(self._state, name.tensor, name.module)
                 return _literal(name.text)
         raise NotRecorded(tr("the name {name} stands for nothing here", name=node.id))
 
     def _path(self, node: ast.expr) -> Any:
-        """Return the tensor that a recorded path such as ``net.0.weight`` or ``batch['x']`` leads to, else None."""
+        """Return the tensor or module that a recorded path such as ``batch['x']`` leads to, else None."""
         path = ast.unparse(node)
         for space in self._spaces:
             name = space.names.get(path)
-            if name is not None and name.tensor in self._state.tensors:
-                return PastTensor(self._state, self._state.tensors[name.tensor])
+            if name is not None and (name.tensor in self._state.tensors or name.module in self._state.modules):
+                return seen(self._state, name.tensor, name.module)
         return None
 
     def _attribute(self, node: ast.Attribute) -> Any:
         if (found := self._path(node)) is not None:
             return found
         value = self.value(node.value)
-        if isinstance(value, PastTensor):
+        if isinstance(value, (PastTensor, PastModule)):
             return value.attribute(node.attr)
         if isinstance(value, np.ndarray) and node.attr in ("shape", "ndim", "T", "size"):
             return getattr(value, node.attr)
@@ -183,7 +216,8 @@ class _Evaluator:
     def _subscript(self, node: ast.Subscript) -> Any:
         if (found := self._path(node)) is not None:
             return found
-        return self._plain(node.value)[self._plain(node.slice)]
+        value, key = self._plain(node.value), self._plain(node.slice)
+        return value.item(key) if isinstance(value, PastModule) else value[key]
 
     def _slice(self, node: ast.Slice) -> slice:
         return slice(*(None if part is None else self._plain(part) for part in (node.lower, node.upper, node.step)))

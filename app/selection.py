@@ -106,3 +106,9 @@ def tensor_name(state: State, tensor: int) -> str:
 def is_gradient(state: State, tensor: int) -> bool:
     """Return whether the tensor went along an edge of the graph in this backward pass."""
     return tensor in index_of(state).gradients
+
+
+def module_words(state: State, number: int) -> str:
+    """Return ``net.body.0 (Conv2d)``; empty where there is no such module."""
+    module = state.modules.get(number)
+    return "" if module is None else f"{module.path} ({module.kind})" if module.path else module.kind

@@ -12,7 +12,7 @@ from stridescope.engine.commands import fail
 from stridescope.engine.commands_table import Row, print_facts, print_rows
 from stridescope.engine.events import Event
 from stridescope.engine.recording.allocator_state import RequestState
-from stridescope.engine.recording.model import NodeState, State, TensorState
+from stridescope.engine.recording.model import ModulePart, ModuleState, NodeState, State, TensorState
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
 
@@ -225,23 +225,29 @@ def _reasons(request: RequestState | None) -> dict[int, str]:
 
 
 def modules(recording: Recording, step: int) -> Iterator[Row]:
-    """Return the tensors inside modules and other objects, by the path that leads to them."""
+    """Return the modules that variables lead to, each followed by its parameters and buffers."""
     state = recording.state(step)
-    for frame in state.frames:
-        for name in frame.names.values():
-            owner, _, part = name.name.rpartition(".")
-            tensor = state.tensors.get(name.tensor)
-            if owner and tensor is not None:
-                yield {
-                    "module": owner,
-                    "kind": frame.names[root].text if (root := owner.split(".")[0]) in frame.names else None,
-                    "name": part,
-                    "tensor": tensor.id,
-                    "sizes": list(tensor.sizes),
-                    "dtype": tensor.dtype,
-                    "requires_grad": tensor.requires_grad,
-                    "grad": tensor.grad or None,
-                }
+    for module in state.modules.values():
+        if module.path:
+            yield _module_row(module, None, None)
+            for part in module.parts.values():
+                if part.role != "module" and part.id in state.tensors:
+                    yield _module_row(module, part, state.tensors[part.id])
+
+
+def _module_row(module: ModuleState, part: ModulePart | None, tensor: TensorState | None) -> Row:
+    return {
+        "module": module.path,
+        "kind": module.kind,
+        "training": module.training,
+        "name": part and part.name,
+        "role": part.role if part else "module",
+        "tensor": tensor and tensor.id,
+        "sizes": tensor and list(tensor.sizes),
+        "dtype": tensor and tensor.dtype,
+        "requires_grad": tensor and tensor.requires_grad,
+        "grad": tensor and tensor.grad or None,
+    }
 
 
 WHATS: dict[str, Callable[[Recording, int], Iterator[Row]]] = {

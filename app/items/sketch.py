@@ -27,10 +27,14 @@ class Sketch:
 
     def text(
         self, x: float, y: float, text: str, color: Paint = "text", *, size: float = 12, bold: bool = False,
-        mono: bool = False, anchor: str = "left", room: float = 0,
+        mono: bool = False, anchor: str = "left", room: float = 0, keep: str = "start",
     ) -> float:  # fmt: skip
-        """Draw ``text`` with its baseline at y and return its width; more than ``room`` is cut with an ellipsis."""
-        text, width = _fitted(text, size, bold, mono, room)
+        """Draw ``text`` with its baseline at y and return its width.
+
+        More than ``room`` is cut with an ellipsis; what stays is the ``start``, or the ``end`` of a path whose start
+        many share.
+        """
+        text, width = _fitted(text, size, bold, mono, room, keep)
         self.painter.setFont(mono_font(size, bold=bold) if mono else ui_font(size, bold=bold))
         self.painter.setPen(self.color(color))
         left = x - width * {"left": 0.0, "middle": 0.5, "right": 1.0}[anchor]
@@ -78,14 +82,17 @@ class Sketch:
         self.painter.drawPath(path)
 
 
+ELIDED = {"start": Qt.TextElideMode.ElideRight, "end": Qt.TextElideMode.ElideLeft}
+
+
 @functools.lru_cache(maxsize=8192)
-def _fitted(text: str, size: float, bold: bool, mono: bool, room: float) -> tuple[str, float]:
+def _fitted(text: str, size: float, bold: bool, mono: bool, room: float, keep: str = "start") -> tuple[str, float]:
     """Return ``text`` cut to ``room`` pixels (0: as it is) and its width; measuring is slow, so it is remembered."""
     metrics = QFontMetricsF(mono_font(size, bold=bold) if mono else ui_font(size, bold=bold))
     width = metrics.horizontalAdvance(text)
     if not room or width <= room:
         return text, width
-    text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+    text = metrics.elidedText(text, ELIDED[keep], room)
     return text, metrics.horizontalAdvance(text)
 
 

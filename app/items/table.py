@@ -9,6 +9,7 @@ from typing import Any, overload
 from PySide6.QtCore import (
     QAbstractTableModel,
     QEvent,
+    QItemSelectionModel,
     QModelIndex,
     QPersistentModelIndex,
     QRect,
@@ -26,6 +27,8 @@ from stridescope.app.theme import ui_font
 
 Index = QModelIndex | QPersistentModelIndex
 ROW_HEIGHT = 27
+SELECT_ROW = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+SIGNS = {None: "", True: "▾ ", False: "▸ "}
 PICTURE = (16, 6)  # cells of a row's small picture, across and down
 
 
@@ -40,6 +43,12 @@ class TableRow:
     hatched: bool = False
     indent: int = 0
     picture: bytes = b""  # grey bytes, PICTURE wide and high, drawn in the second column
+    opened: bool | None = None  # None where there is nothing to open
+
+    @property
+    def title(self) -> bool:
+        """Whether its first words have the whole row."""
+        return not any(self.cells[1:]) and not self.picture
 
 
 class RowsByKey(Sequence[TableRow]):
@@ -114,10 +123,14 @@ class Rows(QAbstractTableModel):
 
 
 class Table(QTableView):
-    """``row_picked`` and ``row_pointed`` give the key of a row (0: none)."""
+    """``row_picked`` and ``row_pointed`` give the key of a row (0: none), ``row_turned`` that of one to open or close.
+
+    A row that can be opened is turned by a click, and by Right and Left, which the window then leaves to the table.
+    """
 
     row_picked = Signal(int)
     row_pointed = Signal(int)
+    row_turned = Signal(int)
 
     def __init__(self, columns: tuple[str, ...], name: str) -> None:
         super().__init__()
@@ -161,7 +174,11 @@ class Table(QTableView):
 
     def show_rows(self, rows: Sequence[TableRow], marked: frozenset[int] = frozenset()) -> None:
         """Show ``rows``; those whose key is in ``marked`` are the selection that all panels share."""
+        at = self.currentIndex().row()
+        current = {self.rows.rows[at].key} if 0 <= at < len(self.rows.rows) else set()
         self.rows.replace(rows)
+        if current and not self.currentIndex().isValid() and (place := place_of(rows, current)) >= 0:
+            self.selectionModel().setCurrentIndex(self.rows.index(place, 0), SELECT_ROW)
         if marked != self.marked:
             self.marked = marked
             if (first := place_of(rows, marked)) >= 0:
@@ -171,12 +188,23 @@ class Table(QTableView):
     def fit_columns(self, minimum: tuple[int, ...]) -> None:
         """Make each column as wide as its widest word, at least ``minimum``."""
         for column, width in enumerate(minimum):
-            longest = max((len(row.cells[column]) for row in self.rows.rows[:200]), default=0)
+            longest = max((len(row.cells[column]) for row in self.rows.rows[:200] if not row.title), default=0)
             needed = longest * text_width("0", mono=True) + 17 + (15 if column == 0 else 0)
             self.setColumnWidth(column, min(260, max(width, round(needed) if column + 1 < len(minimum) else width)))
 
     def _pick(self, index: Index) -> None:
-        self.row_picked.emit(self.rows.rows[index.row()].key)
+        row = self.rows.rows[index.row()]
+        (self.row_picked if row.opened is None else self.row_turned).emit(row.key)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Right opens a row, Left closes it."""
+        at = self.currentIndex().row()
+        row = self.rows.rows[at] if 0 <= at < len(self.rows.rows) else None
+        wanted = {Qt.Key.Key_Right: False, Qt.Key.Key_Left: True}.get(Qt.Key(event.key()))
+        if row is not None and wanted is not None and row.opened is wanted:
+            self.row_turned.emit(row.key)
+        else:
+            super().keyPressEvent(event)
 
     def event(self, event: QEvent) -> bool:
         """Keep the table's own keys from the window's actions."""
@@ -240,8 +268,10 @@ class _Cell(QStyledItemDelegate):
                 sketch.box(swatch, themes.hatch(sketch.color("panel")), radius=2)
             x += 15
         color = "dim" if row.quiet else "text"
-        room = max(8.0, rect.right() - x - 2)
-        sketch.text(x, rect.center().y() + 5, row.cells[column], color, mono=True, room=room)
+        right = self._table.viewport().width() if row.title else rect.right()
+        words = SIGNS[row.opened] + row.cells[column] if column == 0 else row.cells[column]
+        keep = "end" if column == 0 and row.storage and "." in words else "start"  # of a path in a module
+        sketch.text(x, rect.center().y() + 5, words, color, mono=True, room=max(8.0, right - x - 2), keep=keep)
 
     def sizeHint(self, _option: QStyleOptionViewItem, index: Index) -> QSize:
         words = self._table.rows.rows[index.row()].cells[index.column()]

@@ -15,7 +15,7 @@ from stridescope.app.text import tr
 from stridescope.app.theme import mono_font
 from stridescope.engine.recording.reader import Recording
 
-FAMILY_COLORS = {"line": "dim", "op": "fwd", "tensor": "text", "memory": "ok", "graph": "now", "backward": "bwd"}
+FAMILY_COLORS = {"line": "dim", "op": "fwd", "memory": "ok", "graph": "now", "backward": "bwd"}
 
 
 class _Events(QAbstractTableModel):

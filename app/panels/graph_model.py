@@ -11,7 +11,7 @@ from stridescope.app.index import index_of
 from stridescope.app.moment import Moment
 from stridescope.app.origins import op_before
 from stridescope.app.panels.graph_place import Place, place_of, stub, stub_place
-from stridescope.app.selection import tensor_name
+from stridescope.app.selection import module_words, tensor_name
 from stridescope.app.text import tr
 from stridescope.app.values import size_text
 from stridescope.engine.recording.model import NodeState, Saved, State, TensorState
@@ -176,6 +176,8 @@ def _saved_words(state: State, saved: Saved) -> str:
 
 def _node_tip(state: State, node: NodeState) -> str:
     lines = [node.name, tr("made by {op} at step {step}", op=node.op or "autograd", step=node.born)]
+    if where := module_words(state, node.module):
+        lines.append(tr("in the forward of {module}", module=where))
     if node.sequence_nr >= 0:
         lines.append(tr("sequence number {n}", n=node.sequence_nr))
     lines += [tr("keeps {what}", what=f"{_saved_words(state, s)}, {size_text(s.nbytes)}") for s in node.saved]

@@ -1,83 +1,112 @@
-"""Modules as data: the parameters and buffers inside each, by the names that lead to them."""
+"""Modules as data: a tree of modules with the parameters and buffers of each, and whether it trains or runs."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from stridescope.app.moment import Moment
 from stridescope.app.selection import tensor_name
 from stridescope.app.text import plural, tr
 from stridescope.app.values import shape_text, short_dtype
-from stridescope.engine.recording.model import Frame, State, TensorState
-from stridescope.engine.worker.protocol import PARTS_RECORDED
+from stridescope.engine.recording.model import ModulePart, ModuleState, State, TensorState
 
 COLUMNS = ("name", "shape", "dtype", "device", "learns", ".grad", "ver")
+MOST_OPEN = 60  # rows: a larger model opens with its outermost modules closed
 
 
 @dataclasses.dataclass(frozen=True)
 class ModuleRow:
-    """A tensor inside a module, or (``tensor`` 0) the title of a module or a remark under it."""
+    """A tensor of a module, or (``module`` not 0) the title of a module, which may be open or not."""
 
     tensor: int
     storage: int
     cells: tuple[str, ...]
     depth: int = 0
+    module: int = 0
+    opened: bool | None = None
 
 
-def rows(moment: Moment) -> list[ModuleRow]:
-    """Return the modules that the frames name, outermost frame first, each once: by other names they are the same."""
-    found: list[ModuleRow] = []
-    seen: set[int] = set()
-    for frame in moment.state.frames:
-        for root in [name for name in frame.names if "." not in name and "[" not in name]:
-            inside = _inside(moment.state, frame, root)
-            if inside and not seen.issuperset(tensor.id for _, tensor in inside):
-                seen.update(tensor.id for _, tensor in inside)
-                found += _module(moment.state, frame, root, inside)
-    return found
+def roots(state: State) -> list[ModuleState]:
+    """Return the modules that a variable stands for and that are in no other such module, in the frames' order."""
+    inside = {part.id for module in state.modules.values() if module.path for part in children(module)}
+    found = [module for module in state.modules.values() if module.path and module.id not in inside]
+    return sorted(found, key=lambda module: (module.frame, module.born))
+
+
+def children(module: ModuleState) -> list[ModulePart]:
+    """Return the parts of a module that are modules."""
+    return [part for part in module.parts.values() if part.role == "module"]
+
+
+def rows(moment: Moment, turned: Collection[int] = ()) -> list[ModuleRow]:
+    """Return the rows of the tree; ``turned`` are the modules that were opened or closed by hand."""
+    state = moment.state
+    tops = roots(state)
+    small = sum(1 + len(module.parts) for module in state.modules.values()) <= MOST_OPEN
+    return [row for module in tops for row in _Tree(state, small, turned).module(module, module.path, 0, None)]
 
 
 def headline(moment: Moment) -> str:
     """Return how many tensors learn, and how many elements they have."""
-    state = moment.state
-    ids = {row.tensor for row in rows(moment) if row.tensor}
-    learning = [state.tensors[id] for id in ids if state.tensors[id].requires_grad]
+    learning = [tensor for tensor in _tensors(moment.state).values() if tensor.requires_grad]
     if not learning:
         return ""
     elements = sum(math.prod(tensor.sizes) for tensor in learning)
     return plural(len(learning), "{n} parameter", "{n} parameters") + " · " + tr("{n} elements", n=f"{elements:,}")
 
 
-def _inside(state: State, frame: Frame, root: str) -> list[tuple[str, TensorState]]:
-    """Return the tensors that a name leads to by attributes, as those of a Module do."""
-    prefix = f"{root}."
-    named = [(key.removeprefix(prefix), frame.names[key].tensor) for key in frame.names if key.startswith(prefix)]
-    return [(path, state.tensors[tensor]) for path, tensor in named if tensor in state.tensors]
+def _tensors(state: State) -> dict[int, TensorState]:
+    """Return the parameters of all modules that a variable leads to, each once."""
+    parts = (part for module in state.modules.values() if module.path for part in module.parts.values())
+    return {part.id: state.tensors[part.id] for part in parts if part.role == "parameter" and part.id in state.tensors}
 
 
-def _module(state: State, frame: Frame, root: str, inside: list[tuple[str, TensorState]]) -> Iterator[ModuleRow]:
-    kind = frame.names[root].text.partition("\n")[0].rstrip("(").strip()
-    yield ModuleRow(0, 0, (f"{root} · {kind}", *[""] * 6))
-    for path, tensor in inside:
-        yield ModuleRow(tensor.id, tensor.storage, _cells(state, path, tensor), 1)
-    if len(inside) >= PARTS_RECORDED:
-        words = tr("only the first {n} tensors inside are recorded", n=PARTS_RECORDED)
-        yield ModuleRow(0, 0, (f"… {words}", *[""] * 6), 1)
+class _Tree:
+    """Lays out the rows of one tree; a module that is inside itself is shown once on each way down."""
+
+    def __init__(self, state: State, small: bool, turned: Collection[int]) -> None:
+        self._state, self._small, self._turned = state, small, turned
+        self._above: list[int] = []
+
+    def module(self, module: ModuleState, name: str, depth: int, above: bool | None) -> Iterator[ModuleRow]:
+        """Yield a module's title and, where it is open, its parts; ``above`` is whether the module around it trains."""
+        opened = None if not module.parts else (self._small or not depth) is (module.id not in self._turned)
+        words = [name, module.kind, *self._condition(module, above)]
+        yield ModuleRow(0, 0, (" · ".join(words), *[""] * 6), depth, module.id, opened)
+        if not opened or module.id in self._above:
+            return
+        self._above.append(module.id)
+        for part in module.parts.values():
+            yield from self._part(module, part, depth + 1)
+        self._above.pop()
+
+    def _part(self, module: ModuleState, part: ModulePart, depth: int) -> Iterator[ModuleRow]:
+        if part.role == "module" and part.id in self._state.modules:
+            yield from self.module(self._state.modules[part.id], part.name, depth, module.training)
+        elif part.role != "module" and (tensor := self._state.tensors.get(part.id)) is not None:
+            yield ModuleRow(tensor.id, tensor.storage, _cells(self._state, part, tensor), depth)
+
+    def _condition(self, module: ModuleState, above: bool | None) -> Iterator[str]:
+        if module.training is not above:  # said where it differs: a layer kept in eval in a model that trains
+            yield tr("training") if module.training else tr("eval")
+        if module.id in self._state.forwards:
+            yield tr("forward runs")
 
 
-def _cells(state: State, path: str, tensor: TensorState) -> tuple[str, ...]:
+def _cells(state: State, part: ModulePart, tensor: TensorState) -> tuple[str, ...]:
     storage = state.storages.get(tensor.storage)
     grad = (
         tensor_name(state, tensor.grad) if tensor.grad in state.tensors else tr("none") if tensor.requires_grad else "—"
     )
+    learns = tr("buffer") if part.role == "buffer" else tr("yes") if tensor.requires_grad else tr("no")
     return (
-        path,
+        part.name,
         shape_text(tensor.sizes),
         short_dtype(tensor.dtype),
         storage.device if storage else "—",
-        tr("yes") if tensor.requires_grad else tr("no"),
+        learns,
         grad,
         str(tensor.version),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QKeyEvent, QWheelEvent
@@ -25,6 +27,14 @@ STRIP_HEIGHT = 48.0
 STRIP_DROP = 118.0  # from the grids to the strip: room for the arcs and the curve
 OTHER_HEIGHT = 40.0
 LANE, NAME_ABOVE = 24, 17  # pitch of the lanes of views, and what a name above its lane needs
+
+
+class Look(NamedTuple):
+    """How a line of words is drawn."""
+
+    color: str
+    size: float = 12
+    mono: bool = False
 
 
 class StoragePanel(Canvas):
@@ -57,11 +67,16 @@ class StoragePanel(Canvas):
         if self.picture is None:
             self._draw_empty(sketch)
             return
-        y, cell = self._draw_grids(sketch, self.picture)
+        y, right, cell = self._draw_grids(sketch, self.picture)
+        place = self._address_place(self.picture.address, right, y)
+        if self.picture.address:
+            y = max(y, place.y() + 84)
         axis = self._axis(self.picture.strip)
         strip_y = y + STRIP_DROP
         if cell is not None and self.picture.address:
             self._draw_curve(sketch, cell, axis, strip_y)
+        if self.picture.address:
+            self._draw_address(sketch, self.picture.address, place)
         self._draw_strip(sketch, self.picture.strip, axis, strip_y)
         self._draw_arcs(sketch, axis, strip_y - 8)
         y = self._draw_lanes(sketch, axis, strip_y + STRIP_HEIGHT + 68)
@@ -74,8 +89,8 @@ class StoragePanel(Canvas):
 
     # ---- the logical grids -------------------------------------------------------------------------------------
 
-    def _draw_grids(self, sketch: Sketch, shown: StoragePicture) -> tuple[float, QRectF | None]:
-        """Draw the grids side by side and return where they end and where the selected cell lies."""
+    def _draw_grids(self, sketch: Sketch, shown: StoragePicture) -> tuple[float, float, QRectF | None]:
+        """Draw the grids side by side and return where they end, below and to the right, and the selected cell."""
         x, bottom, marked = MARGIN + 10, GRID_TOP, None
         for grid in shown.grids:
             raster = self._raster(grid, x)
@@ -87,9 +102,7 @@ class StoragePanel(Canvas):
                 marked = self._mark_cell(sketch, grid, raster)
             last = grid is shown.grids[-1]
             x += raster.area.width() + 26 if last else max(raster.area.width(), text_width(words, bold=True)) + 70
-        if shown.address:
-            bottom = self._draw_address(sketch, shown.address, x, bottom)
-        return bottom, marked
+        return bottom, x, marked
 
     def _raster(self, grid: Grid, x: float) -> Raster:
         share = (self.width() - 2 * MARGIN - 220) / len(self.picture.grids if self.picture else (0,))
@@ -122,17 +135,25 @@ class StoragePanel(Canvas):
         sketch.box(rect.adjusted(-grow, -grow, grow, grow), None, "now", width=2.5)
         return rect
 
-    def _draw_address(self, sketch: Sketch, address: Address, x: float, bottom: float) -> float:
-        """Draw the formula beside the grids, or under them where there is no room; return where it ends."""
-        wide = text_width(address.formula, size=14, mono=True)
-        y = GRID_TOP + 22
-        if x + wide > self.width() - 12:
-            x, y = MARGIN + 10, bottom + 30
-        sketch.text(x, y, address.text, "now", size=14, mono=True)
-        sketch.text(x, y + 26, address.formula, size=14, mono=True)
-        sketch.text(x, y + 52, address.legend, "dim")
-        sketch.text(x, y + 76, address.note, "bwd" if address.warning else "dim", room=self.width() - x - 8)
-        return max(bottom, y + 84)
+    def _address_place(self, address: Address | None, x: float, bottom: float) -> QPointF:
+        """Return where the formula begins: beside the grids, or under them where there is no room."""
+        beside = address is None or x + text_width(address.formula, size=14, mono=True) <= self.width() - 12
+        return QPointF(x, GRID_TOP + 22) if beside else QPointF(MARGIN + 10, bottom + 30)
+
+    def _draw_address(self, sketch: Sketch, address: Address, place: QPointF) -> None:
+        """Draw the formula; the curve may pass behind its words."""
+        x, y = place.x(), place.y()
+        words = (
+            (y, address.text, Look("now", size=14, mono=True)),
+            (y + 26, address.formula, Look("text", size=14, mono=True)),
+            (y + 52, address.legend, Look("dim")),
+            (y + 76, address.note, Look("bwd" if address.warning else "dim")),
+        )
+        for line, text, look in words:
+            room = self.width() - x - 8
+            wide = min(room, text_width(text, size=look.size, mono=look.mono))
+            sketch.box(QRectF(x - 3, line - look.size, wide + 6, look.size + 5), "panel")
+            sketch.text(x, line, text, look.color, size=look.size, mono=look.mono, room=room)
 
     # ---- the storage strip -------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from stridescope.app.moment import Moment
 from stridescope.app.origins import expression_of, source_text
-from stridescope.app.selection import tensor_name, views_of
+from stridescope.app.selection import module_words, tensor_name, views_of
 from stridescope.app.text import tr
 from stridescope.app.values import list_text, shape_text, short_dtype, size_text, sizes_in_words
 from stridescope.engine import events as ev
@@ -48,6 +48,8 @@ def story(moment: Moment) -> Story:
         return _failure(event.kind, event.message, event.line)
     if event.family == "backward":
         return _backward(moment, event)
+    if event.family == "module":
+        return Story(_esc(sentence(event)), _esc(module_words(moment.state, getattr(event, "module", 0))), "")
     return _op(moment, event)
 
 
@@ -133,9 +135,11 @@ def _coming(moment: Moment, event: ev.Event) -> str:
         return tr("Line {line} runs next.", line=event.line)
     assert isinstance(event, ev.OpBegan)
     inputs = ", ".join(_described(moment.state, t) for t in event.inputs if t in moment.state.tensors)
-    if inputs:
-        return tr("Next: {op} on {inputs}.", op=_bold(op_title(event.op)), inputs=inputs)
-    return tr("Next: {op}.", op=_bold(op_title(event.op)))
+    op, module = _bold(op_title(event.op)), moment.state.forwards[-1] if moment.state.forwards else 0
+    words = tr("Next: {op} on {inputs}.", op=op, inputs=inputs) if inputs else tr("Next: {op}.", op=op)
+    if where := module_words(moment.state, module):
+        words += " " + tr("In the forward of {module}.", module=_esc(where))
+    return words
 
 
 def _described(state: State, tensor: int) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
 
 from stridescope.app.items.table import PICTURE, Table, TableRow
 from stridescope.app.moment import Moment
@@ -39,7 +40,8 @@ class VariablesPanel(Table):
         self._waiting = False
         self._pictures: dict[tuple[int, int, int], bytes] = {}
         self.own_keys = frozenset({Qt.Key.Key_Left, Qt.Key.Key_Right})
-        self.row_picked.connect(self._pick_row)
+        self.row_picked.connect(lambda key: self.picked.emit(self._target(key)))
+        self.row_turned.connect(self._turn)
         self.row_pointed.connect(lambda key: self.pointed.emit(self._target(key)))
 
     def allow(self, waiting: bool) -> None:
@@ -66,16 +68,6 @@ class VariablesPanel(Table):
         """The title alone."""
         return tr("Variables"), "", ""
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Right opens a value, Left closes it."""
-        at = self.currentIndex().row()
-        row = self._shown[at] if 0 <= at < len(self._shown) else None
-        wanted = {Qt.Key.Key_Right: False, Qt.Key.Key_Left: True}.get(Qt.Key(event.key()))
-        if row is not None and wanted is not None and row.opened is wanted:
-            self._toggle(row)
-        else:
-            super().keyPressEvent(event)
-
     @property
     def _live(self) -> bool:
         return self._waiting and self._moment is not None and self._moment.step == self._moment.head
@@ -100,16 +92,9 @@ class VariablesPanel(Table):
         self._questions[self._asked] = place
         self.inspect.emit(Inspect(self._asked, place.name, place.path, place.first, place.count or AT_ONCE, level))
 
-    def _pick_row(self, key: int) -> None:
-        row = self._shown[key - 1] if 0 < key <= len(self._shown) else None
-        if row is not None and row.opened is not None:
-            self._toggle(row)
-        else:
-            self.picked.emit(self._target(key))
-
-    def _toggle(self, row: Variable) -> None:
-        if row.place is not None:
-            self._opened.symmetric_difference_update({row.place})
+    def _turn(self, key: int) -> None:
+        if (place := self._shown[key - 1].place) is not None:
+            self._opened.symmetric_difference_update({place})
             self._show()
 
     def _target(self, key: int) -> Selection:
@@ -119,10 +104,10 @@ class VariablesPanel(Table):
     def _table_row(self, number: int, variable: Variable) -> TableRow:
         if not variable.name:
             return TableRow(number, (variable.text, "", "", "", "", ""), quiet=True)
-        sign = {None: "", True: "▾ ", False: "▸ "}[variable.opened]
-        cells = (sign + variable.name, "", variable.text, *variable.facts)
+        cells = (variable.name, "", variable.text, *variable.facts)
         picture = self._picture(variable.tensor) if variable.tensor else b""
-        return TableRow(number, cells, variable.storage, quiet=variable.quiet, indent=variable.depth, picture=picture)
+        row = TableRow(number, cells, variable.storage, quiet=variable.quiet, indent=variable.depth, picture=picture)
+        return dataclasses.replace(row, opened=variable.opened)
 
     def _picture(self, tensor: int) -> bytes:
         assert self._moment is not None

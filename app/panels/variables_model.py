@@ -10,7 +10,7 @@ from stridescope.app.moment import Moment
 from stridescope.app.panels.editor_model import describe, file_name
 from stridescope.app.text import tr
 from stridescope.app.values import list_text
-from stridescope.engine.recording.model import Frame
+from stridescope.engine.recording.model import Frame, Name, State
 from stridescope.engine.worker.protocol import PARTS_RECORDED, Part
 
 AT_ONCE = 100  # parts that are asked for, and shown, together
@@ -95,21 +95,49 @@ def _named(
     moment: Moment, frame: Frame, key: str, opened: Collection[Place], insides: Mapping[Place, Inside] | None
 ) -> Iterator[Variable]:
     name, place = frame.names[key], Place(frame.id, key)
-    recorded = [inner for inner in frame.names if inner.startswith((f"{key}[", f"{key}."))]
+    held = _held(moment.state, frame, key)
+    recorded = [*_module_parts(moment.state, name.module), *held]
     openable = bool(recorded) or (insides is not None and not name.tensor and bool(_OPENABLE.match(name.text)))
     row = _row(moment, frame, key, name.text, name.tensor, 0)
     yield dataclasses.replace(row, place=place, opened=place in opened if openable else None)
     if not openable or place not in opened:
         return
-    if insides is None:
-        for inner in recorded:
-            yield _row(moment, frame, inner.removeprefix(key), frame.names[inner].text, frame.names[inner].tensor, 1)
-        if len(recorded) >= PARTS_RECORDED:
-            yield Variable(
-                frame.id, "…", tr("only the first {n} tensors inside are recorded", n=PARTS_RECORDED), depth=1
-            )
-    else:
+    if insides is not None:
         yield from _parts(moment, frame, place, opened, insides, 1)
+        return
+    yield from _past(moment, frame, place, recorded, opened, 1)
+    if len(held) >= PARTS_RECORDED:
+        yield Variable(frame.id, "…", tr("only the first {n} tensors inside are recorded", n=PARTS_RECORDED), depth=1)
+
+
+def _held(state: State, frame: Frame, key: str) -> list[Name]:
+    """Return the tensors and modules that a value was seen to hold, with the steps that lead to them."""
+    inner = [name for name in frame.names.values() if name.name.startswith((f"{key}[", f"{key}."))]
+    return [_step(state, name.name.removeprefix(key), name.tensor, name.module) for name in inner]
+
+
+def _module_parts(state: State, number: int) -> list[Name]:
+    """Return the parts of a module likewise."""
+    module = state.modules.get(number)
+    parts = module.parts.values() if module is not None else ()
+    return [_step(state, f".{part.name}", *((0, part.id) if part.role == "module" else (part.id, 0))) for part in parts]
+
+
+def _step(state: State, step: str, tensor: int, module: int) -> Name:
+    return Name(step, tensor, f"<{state.modules[module].kind}>" if module in state.modules else "", module)
+
+
+def _past(
+    moment: Moment, frame: Frame, place: Place, recorded: list[Name], opened: Collection[Place], depth: int
+) -> Iterator[Variable]:
+    """Yield what is recorded inside a value; a module opens further."""
+    for number, name in enumerate(recorded):
+        further = Place(place.frame, place.name, (*place.path, number))
+        inside = _module_parts(moment.state, name.module)
+        row = _row(moment, frame, name.name, name.text, name.tensor, depth)
+        yield dataclasses.replace(row, place=further, opened=further in opened if inside else None)
+        if inside and further in opened:
+            yield from _past(moment, frame, further, inside, opened, depth + 1)
 
 
 def _parts(

@@ -52,6 +52,14 @@ class NameBound(Event, family="line"):
     text: str
 
 
+class ModuleNamed(Event, family="line"):
+    """The name {name} now stands for a module."""
+
+    frame: int
+    name: str
+    module: int
+
+
 class NameUnbound(Event, family="line"):
     """The name {name} is gone."""
 

@@ -36,6 +36,7 @@ ENTITIES: dict[str, tuple[str, ...]] = {
     "node": ("node", "receiver", "roots"),
     "counter": ("counter",),
     "frame": ("frame",),
+    "module": ("module", "child"),
 }
 _ENTITY_OF = {field: entity for entity, fields in ENTITIES.items() for field in fields}
 

@@ -30,7 +30,8 @@ from stridescope.engine.recording.model import BackwardState, NodeState, Saved, 
 def _node_made(machine: Machine, wire: Wire) -> None:
     _, node, name, sequence_nr, next_nodes, next_inputs, variable = wire
     edges = tuple(zip(next_nodes, next_inputs, strict=False))
-    machine.nodes.put(node, NodeState(node, name, sequence_nr, edges, variable, machine.step, machine.op, []))
+    module = machine.forwards[-1] if machine.forwards else 0
+    machine.nodes.put(node, NodeState(node, name, sequence_nr, edges, variable, machine.step, machine.op, module, []))
 
 
 def _node_edges_set(machine: Machine, wire: Wire) -> None:

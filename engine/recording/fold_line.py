@@ -10,12 +10,14 @@ from stridescope.engine.events import (
     FrameEntered,
     FrameLeft,
     LineReached,
+    ModuleNamed,
     NameBound,
     NameUnbound,
     ScriptEnded,
     Wire,
 )
-from stridescope.engine.recording.machine import Machine
+from stridescope.engine.recording.fold_module import find_path
+from stridescope.engine.recording.machine import Machine, add, take
 from stridescope.engine.recording.model import Frame, Name, Span
 
 
@@ -50,12 +52,11 @@ def _forget_names(machine: Machine, frame: int) -> None:
 
 def _release(machine: Machine, frame: int, name: Name) -> None:
     if name.tensor:
-        left = tuple(bound for bound in machine.named.get(name.tensor, ()) if bound != (frame, name.name))
-        if left:
-            machine.named[name.tensor] = left
-        else:
-            machine.named.pop(name.tensor, None)
+        take(machine.named, name.tensor, (frame, name.name))
         machine.rename(name.tensor)
+    if name.module:
+        take(machine.modules_named, name.module, (frame, name.name))
+        find_path(machine, name.module)
 
 
 def _name_bound(machine: Machine, wire: Wire) -> None:
@@ -66,8 +67,19 @@ def _name_bound(machine: Machine, wire: Wire) -> None:
         _release(machine, frame, before)
     row.names[name] = Name(name, tensor, text)
     if tensor:
-        machine.named[tensor] = (*machine.named.get(tensor, ()), (frame, name))
+        add(machine.named, tensor, (frame, name))
         machine.rename(tensor)
+
+
+def _module_named(machine: Machine, wire: Wire) -> None:
+    _, frame, name, module = wire
+    row = machine.frames.edit(frame)
+    if row is None or (before := row.names.get(name)) is None:
+        return
+    _release(machine, frame, before)
+    row.names[name] = Name(name, 0, before.text, module)
+    add(machine.modules_named, module, (frame, name))
+    find_path(machine, module)
 
 
 def _name_unbound(machine: Machine, wire: Wire) -> None:
@@ -91,6 +103,7 @@ FOLDS: dict[type[Event], Callable[[Machine, Wire], None]] = {
     FrameLeft: _frame_left,
     LineReached: _line_reached,
     NameBound: _name_bound,
+    ModuleNamed: _module_named,
     NameUnbound: _name_unbound,
     ExceptionRaised: _exception_raised,
     ScriptEnded: _script_ended,

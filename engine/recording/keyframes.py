@@ -41,6 +41,8 @@ from stridescope.engine.recording.machine import Extra, Machine, extra_of, machi
 from stridescope.engine.recording.model import (
     BackwardState,
     Frame,
+    ModulePart,
+    ModuleState,
     Name,
     NodeState,
     OpState,
@@ -79,7 +81,7 @@ def _part(owner: str, record: type[Any]) -> Kind:
     return Kind(record.__name__, (Field(owner, "int"), *kind_of(record).fields))
 
 
-_TENSORS, _STORAGES, _NODES, _SAVED, _FRAMES, _NAMES, _SEGMENTS, _BLOCKS, _SENT = range(9)
+_TENSORS, _STORAGES, _NODES, _SAVED, _FRAMES, _NAMES, _SEGMENTS, _BLOCKS, _SENT, _MODULES, _PARTS = range(11)
 _NODE_FIELDS = tuple(field for field in kind_of(NodeState).fields if field.name not in ("edges", "saved"))
 KINDS = (
     kind_of(TensorState),
@@ -91,6 +93,8 @@ KINDS = (
     kind_of(SegmentState),
     kind_of(BlockState),
     kind_of(SentGradient),
+    Kind("ModuleState", tuple(field for field in kind_of(ModuleState).fields if field.name != "parts")),
+    _part("module", ModulePart),
 )
 """The kinds of rows in a keyframe; their description in ``meta`` tells whether this version can read them."""
 
@@ -102,7 +106,8 @@ def _values_of(kind: Kind, skip: int = 0) -> Callable[[Any], tuple[Any, ...]]:
 _VALUES = [_values_of(kind) for kind in (KINDS[_TENSORS], KINDS[_STORAGES])]
 _NODE, _OF_SAVED = _values_of(KINDS[_NODES], 2), _values_of(KINDS[_SAVED], 1)
 _FRAME, _NAME = _values_of(KINDS[_FRAMES]), _values_of(KINDS[_NAMES], 1)
-_SEGMENT, _BLOCK, _SENT_GRADIENT = map(_values_of, KINDS[_SEGMENTS:])
+_SEGMENT, _BLOCK, _SENT_GRADIENT, _MODULE = map(_values_of, KINDS[_SEGMENTS:_PARTS])
+_PART = _values_of(KINDS[_PARTS], 1)
 
 
 def _rows(state: State, keep: Callable[[Content], Any]) -> Iterator[Wire]:
@@ -125,6 +130,10 @@ def _rows(state: State, keep: Callable[[Content], Any]) -> Iterator[Wire]:
         yield _BLOCKS, *_BLOCK(block)
     for sent in state.backward.sent if state.backward else ():
         yield _SENT, *_SENT_GRADIENT(sent)
+    for module in state.modules.values():
+        yield _MODULES, *_MODULE(module)
+        for part in module.parts.values():
+            yield _PARTS, module.id, *_PART(part)
 
 
 class _Rest(msgspec.Struct, array_like=True):
@@ -142,6 +151,7 @@ class _Rest(msgspec.Struct, array_like=True):
     statistics: dict[str, int]
     request: RequestState | None
     extra: Extra
+    forwards: tuple[int, ...]
 
 
 def _rest(state: State, extra: Extra) -> _Rest:
@@ -151,7 +161,7 @@ def _rest(state: State, extra: Extra) -> _Rest:
         backward.sent = []
     return _Rest(
         state.step, state.line, state.source, state.status, state.error, state.ops, state.op, backward,
-        allocator.pending, allocator.statistics, allocator.request, extra,
+        allocator.pending, allocator.statistics, allocator.request, extra, state.forwards,
     )  # fmt: skip
 
 
@@ -213,13 +223,15 @@ def _state(rest: _Rest, rows: dict[int, list[Wire]], load: Load) -> State:
         status=rest.status,
         error=rest.error,
         ops=rest.ops,
+        modules=_modules(rows),
+        forwards=rest.forwards,
     )
 
 
 def _frames(rows: dict[int, list[Wire]]) -> list[Frame]:
     frames = {row[1]: _frame(*row[1:]) for row in rows.get(_FRAMES, ())}
-    for _, frame, name, tensor, text in rows.get(_NAMES, ()):
-        frames[frame].names[name] = Name(name, tensor, text)
+    for _, frame, name, *values in rows.get(_NAMES, ()):
+        frames[frame].names[name] = Name(name, *values)
     return list(frames.values())
 
 
@@ -231,11 +243,20 @@ def _nodes(rows: dict[int, list[Wire]]) -> dict[int, NodeState]:
     nodes = {}
     for _, next_nodes, next_inputs, id, name, sequence_nr, *values in rows.get(_NODES, ()):
         edges = tuple(zip(next_nodes, next_inputs, strict=True))
-        variable, born, op, *phase = values
-        nodes[id] = NodeState(id, name, sequence_nr, edges, variable, born, op, [], *phase)
+        variable, born, op, module, *phase = values
+        nodes[id] = NodeState(id, name, sequence_nr, edges, variable, born, op, module, [], *phase)
     for row in rows.get(_SAVED, ()):
         nodes[row[1]].saved.append(Saved(*row[2:]))
     return nodes
+
+
+def _modules(rows: dict[int, list[Wire]]) -> dict[int, ModuleState]:
+    modules = {}
+    for _, id, kind, training, born, *where in rows.get(_MODULES, ()):
+        modules[id] = ModuleState(id, kind, training, born, {}, *where)
+    for _, module, name, *values in rows.get(_PARTS, ()):
+        modules[module].parts[name] = ModulePart(name, *values)
+    return modules
 
 
 def _storage(row: Wire, load: Load) -> StorageState:

@@ -16,6 +16,7 @@ from stridescope.engine.recording.allocator_state import AllocatorState, BlockSt
 from stridescope.engine.recording.model import (
     BackwardState,
     Frame,
+    ModuleState,
     NodeState,
     OpState,
     Span,
@@ -97,6 +98,12 @@ def _copied_frame(row: Frame) -> Frame:
     return row
 
 
+def _copied_module(row: ModuleState) -> ModuleState:
+    row = copy.copy(row)
+    row.parts = dict(row.parts)
+    return row
+
+
 def _copied_backward(row: BackwardState) -> BackwardState:
     row = _backward(row)
     row.ready, row.sent = list(row.ready), list(row.sent)
@@ -121,6 +128,8 @@ class Machine:
         self.tensors: Shelf[TensorState] = Shelf(copy.copy)
         self.storages: Shelf[StorageState] = Shelf(copy.copy)
         self.nodes: Shelf[NodeState] = Shelf(_copied_node)
+        self.modules: Shelf[ModuleState] = Shelf(_copied_module)
+        self.forwards: tuple[int, ...] = ()
         self.ops: list[OpState] = []
         self.last_op: OpState | None = None
         self.backward: BackwardState | None = None
@@ -133,7 +142,11 @@ class Machine:
         self.versions: dict[int, int] = {}
         self.siblings: Shelf[dict[int, None]] = Shelf(dict)  # the tensors of each version counter
         self.bumped: dict[int, tuple[int, ...]] = {}
-        self.named: dict[int, tuple[tuple[int, str], ...]] = {}
+        # What stands for a tensor or a module: (frame, name); what has it as a part: (module, name).
+        self.named: Index = {}
+        self.modules_named: Index = {}
+        self.owners: Index = {}
+        self.parents: Index = {}
         self._backward_shared = self._allocator_shared = False
 
     @property
@@ -177,22 +190,30 @@ class Machine:
                 self.siblings.pop(counter)
 
     def rename(self, tensor: int) -> None:
-        """Give a tensor the names that now stand for it, innermost frame first."""
+        """Give a tensor the names that now stand for it, innermost frame first, then its paths in modules."""
         row = self.tensors.edit(tensor)
         if row is not None:
-            bound = sorted(self.named.get(tensor, ()), key=_innermost_first)
-            row.names = tuple(dict.fromkeys(name for _, name in bound))
+            names = [name for _, name in sorted(self.named.get(tensor, ()), key=_innermost_first)]
+            if tensor in self.owners:
+                names += self._paths(tensor)
+            row.names = tuple(dict.fromkeys(names))
+
+    def _paths(self, tensor: int) -> list[str]:
+        owners = ((self.modules.get(module), name) for module, name in self.owners[tensor])
+        found = ((at.frame, at.depth, f"{at.path}.{name}") for at, name in owners if at is not None and at.path)
+        return [path for _, _, path in sorted(found)]
 
     def snapshot(self) -> State:
         """Hand out the state at this step."""
         self._backward_shared = self._allocator_shared = True
         self.ops = list(map(_op, running := self.ops))
         shelves = (self.frames.share(), self.tensors.share(), self.storages.share(), self.nodes.share())
-        return self._state(*shelves, running)
+        return self._state(*shelves, running, self.modules.share())
 
     def peek(self) -> State:
         """Return the state at this step for a look: it changes with the machine."""
-        return self._state(self.frames.rows, self.tensors.rows, self.storages.rows, self.nodes.rows, self.ops)
+        shelves = (self.frames.rows, self.tensors.rows, self.storages.rows, self.nodes.rows)
+        return self._state(*shelves, self.ops, self.modules.rows)
 
     def _state(
         self,
@@ -201,6 +222,7 @@ class Machine:
         storages: dict[int, StorageState],
         nodes: dict[int, NodeState],
         ops: list[OpState],
+        modules: dict[int, ModuleState],
     ) -> State:
         return State(
             step=self.step,
@@ -216,6 +238,8 @@ class Machine:
             status=self.status,
             error=self.error,
             ops=ops,
+            modules=modules,
+            forwards=self.forwards,
         )
 
     def twin(self) -> Machine:
@@ -223,9 +247,9 @@ class Machine:
         other = Machine.__new__(Machine)
         self._backward_shared = self._allocator_shared = True
         other.__dict__.update(self.__dict__)
-        for shelf in ("frames", "tensors", "storages", "nodes", "siblings"):
+        for shelf in ("frames", "tensors", "storages", "nodes", "modules", "siblings"):
             setattr(other, shelf, getattr(self, shelf).twin())
-        for index in ("versions", "bumped", "named"):
+        for index in ("versions", "bumped", "named", "modules_named", "owners", "parents"):
             setattr(other, index, dict(getattr(self, index)))
         other.ops, other.outer = list(map(_op, self.ops)), list(self.outer)
         return other
@@ -258,6 +282,7 @@ def machine_from(state: State, extra: Extra) -> Machine:
     machine.frames = Shelf(_copied_frame, {frame.id: frame for frame in state.frames})
     machine.tensors = Shelf(copy.copy, state.tensors)
     machine.storages, machine.nodes = Shelf(copy.copy, state.storages), Shelf(_copied_node, state.nodes)
+    machine.modules, machine.forwards = Shelf(_copied_module, state.modules), state.forwards
     machine.ops, machine.last_op = state.ops, extra.last_op
     machine.backward, machine.outer, machine.allocator = state.backward, extra.outer, state.allocator
     machine.versions, machine.bumped = extra.versions, extra.bumped
@@ -265,6 +290,27 @@ def machine_from(state: State, extra: Extra) -> Machine:
         machine.join_siblings(tensor.id, tensor.counter)
     for frame in machine.frames:
         for name in frame.names.values():
-            if name.tensor:
-                machine.named[name.tensor] = (*machine.named.get(name.tensor, ()), (frame.id, name.name))
+            index, id = (machine.modules_named, name.module) if name.module else (machine.named, name.tensor)
+            if id:
+                add(index, id, (frame.id, name.name))
+    for module in machine.modules:
+        for part in module.parts.values():
+            add(machine.parents if part.role == "module" else machine.owners, part.id, (module.id, part.name))
     return machine
+
+
+Index = dict[int, tuple[tuple[int, str], ...]]
+
+
+def add(index: Index, id: int, entry: tuple[int, str]) -> None:
+    """Add an entry to those of an id."""
+    index[id] = (*index.get(id, ()), entry)
+
+
+def take(index: Index, id: int, entry: tuple[int, str]) -> None:
+    """Take an entry out of those of an id."""
+    left = tuple(other for other in index.get(id, ()) if other != entry)
+    if left:
+        index[id] = left
+    else:
+        index.pop(id, None)

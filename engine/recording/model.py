@@ -28,11 +28,12 @@ class Span(msgspec.Struct, gc=False):
 
 
 class Name(msgspec.Struct, gc=False):
-    """What a name of a frame stands for: a tensor (its id) or a value (its short repr)."""
+    """What a name of a frame stands for: a tensor (its id) or a value (its short repr), which may be a module."""
 
     name: str
     tensor: int
     text: str
+    module: int = 0
 
 
 class Frame(msgspec.Struct, gc=False):
@@ -46,8 +47,33 @@ class Frame(msgspec.Struct, gc=False):
     names: dict[str, Name]
 
 
+class ModulePart(msgspec.Struct, gc=False):
+    """A part of a module: a ``parameter``, a ``buffer`` (the tensor's id) or a ``module`` inside (its id)."""
+
+    name: str
+    role: str
+    id: int
+
+
+class ModuleState(msgspec.Struct, gc=False):
+    """A live module and its parts in their order.
+
+    ``path`` leads to it from a variable of a frame, the outermost that there is, by attributes: ``net.body.0``; it is
+    empty where no variable leads there. ``frame`` is that variable's frame and ``depth`` counts the attributes.
+    """
+
+    id: int
+    kind: str
+    training: bool
+    born: int
+    parts: dict[str, ModulePart]
+    path: str = ""
+    frame: int = 0
+    depth: int = 0
+
+
 class TensorState(msgspec.Struct, gc=False):
-    """A live tensor. ``names`` are the variables that stand for it, innermost frame first."""
+    """A live tensor. ``names`` are the variables that stand for it, innermost frame first, then paths in modules."""
 
     id: int
     storage: int
@@ -99,6 +125,8 @@ class Saved(msgspec.Struct, gc=False):
 class NodeState(msgspec.Struct, gc=False):
     """A live grad_fn node. ``edges`` are (node, input number), node 0 where no gradient is wanted.
 
+    ``module`` is the innermost one whose forward ran when the node was made, 0 where none did.
+
     ``phase`` in the current backward pass: "" (not part of it), "waiting", "ready", "running", "done".
     """
 
@@ -109,6 +137,7 @@ class NodeState(msgspec.Struct, gc=False):
     variable: int
     born: int
     op: str
+    module: int
     saved: list[Saved]
     freed: bool = False
     phase: str = ""
@@ -160,7 +189,8 @@ class State:
     """The whole machine at ``step``.
 
     ``frames`` are the calls that run, the module first. ``ops`` are the ops that run, outermost first: an op that is
-    made of others has them inside; ``op`` is the innermost, or the last one when none runs.
+    made of others has them inside; ``op`` is the innermost, or the last one when none runs. ``forwards`` are the
+    modules whose forward runs, outermost first.
     """
 
     step: int
@@ -176,3 +206,5 @@ class State:
     status: int | None = None
     error: tuple[str, str, Span] | None = None
     ops: list[OpState] = dataclasses.field(default_factory=list)
+    modules: dict[int, ModuleState] = dataclasses.field(default_factory=dict)
+    forwards: tuple[int, ...] = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from stridescope.engine.events import EVENTS, Wire
-from stridescope.engine.recording import fold_graph, fold_line, fold_tensor
+from stridescope.engine.recording import fold_graph, fold_line, fold_module, fold_tensor
 from stridescope.engine.recording.machine import Machine
 
 
@@ -24,7 +24,7 @@ def _passed_over(machine: Machine, wire: Wire) -> None:
     pass
 
 
-_FOLDS = {**fold_line.FOLDS, **fold_tensor.FOLDS, **fold_graph.FOLDS}
+_FOLDS = {**fold_line.FOLDS, **fold_tensor.FOLDS, **fold_graph.FOLDS, **fold_module.FOLDS}
 _ALLOCATOR_EVENTS = {event for event in EVENTS if event.__module__.endswith(".events.memory")}
 
 # By wire code, so that the loop below is one index and one call an event.

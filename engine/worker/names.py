@@ -10,11 +10,11 @@ from __future__ import annotations
 import dis
 import itertools
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from stridescope.engine.worker.protocol import PARTS_RECORDED
-from stridescope.engine.worker.text import short_text, tensor_of
+from stridescope.engine.worker.text import module_of, short_text, tensor_of
 
 ATOMS = frozenset({int, float, complex, bool, str, bytes, type(None), range, types.ModuleType, types.FunctionType})
 LASTING = frozenset({type, types.BuiltinFunctionType, types.MethodType, tuple, frozenset})  # their text never changes
@@ -33,7 +33,8 @@ class Names(NamedTuple):
 
 
 # What a name stands for: a tensor (its id) or a value (its text), and the tensors found inside with their paths. A
-# plain tuple, since one is made for every name that a line binds.
+# plain tuple, since one is made for every name that a line binds. Modules tell of their own parts: a module among the
+# tensors, or the value itself (with an empty path), is the negative of its number.
 Parts = tuple[tuple[str, int], ...]
 Bound = tuple[int, str, Parts]
 
@@ -77,9 +78,8 @@ def look_at(value: object, deep: bool = True) -> Bound:
     if not deep:
         return 0, short_text(value), ()
     try:
-        parts = tuple(
-            (path, _tensor_id(inside)) for path, inside in itertools.islice(tensors_in(value), PARTS_RECORDED)
-        )
+        found = itertools.islice(tensors_in(value), PARTS_RECORDED)
+        parts = tuple((path, number) for path, inside in found if (number := _number(inside)))
         return 0, short_text(value), parts
     except Exception:  # a container changed by another thread while we read it, or a class with a strange __dict__
         return 0, f"<{type(value).__name__}>", ()
@@ -88,6 +88,15 @@ def look_at(value: object, deep: bool = True) -> Bound:
 def can_change(value: object, bound: Bound) -> bool:
     """Say whether what a name stands for can change in place, so that its text or the tensors inside change."""
     return not bound[0] and type(value) not in LASTING and type(value) not in ATOMS
+
+
+def _number(value: object) -> int:
+    """A tensor's number, or the negative of a module's; 0 for a module where nothing records."""
+    if module_of(value) is None:
+        return _tensor_id(value)
+    from stridescope.engine.torch.nn.modules.told import module_number  # loaded where there is a module
+
+    return -module_number(value)
 
 
 def _tensor_id(tensor: Any) -> int:
@@ -99,16 +108,20 @@ def _tensor_id(tensor: Any) -> int:
     return number
 
 
-def tensors_in(value: object, depth: int = 3) -> Iterator[tuple[str, object]]:
-    """Yield the tensors inside a value with their paths, such as ``[0]``, ``['x']`` or ``.body.0.weight``."""
+def tensors_in(value: object, depth: int = 3, path: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the tensors and modules inside a value with their paths, such as ``[0]``, ``['x']`` or ``.cache[0]``.
+
+    A module is yielded itself, and of what is in it only what it holds beside its parameters, buffers and modules.
+    """
+    if module_of(value) is not None:
+        yield path, value
     if not depth:
         return
     for step, inside in itertools.islice(_inside(value), 2 * PARTS_RECORDED):
         if tensor_of(inside) is not None:
-            yield step, inside
+            yield path + step, inside
         elif type(inside) not in ATOMS:
-            for path, tensor in tensors_in(inside, depth - 1):
-                yield step + path, tensor
+            yield from tensors_in(inside, depth - 1, path + step)
 
 
 def _inside(value: object) -> Iterator[tuple[str, object]]:
@@ -122,13 +135,5 @@ def _inside(value: object) -> Iterator[tuple[str, object]]:
     elif isinstance(value, dict):
         yield from ((f"[{key!r}]", item) for key, item in dict.items(value) if type(key) in ATOMS)
     elif not issubclass(kind, type) and kind.__dictoffset__:
-        yield from _attributes(object.__getattribute__(value, "__dict__"))
-
-
-def _attributes(attributes: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Yield an object's attributes; a Module's parameters, buffers and children go by their own names."""
-    for name, item in attributes.items():
-        if name in ("_parameters", "_buffers", "_modules") and isinstance(item, dict):
-            yield from ((f".{inner}", inside) for inner, inside in item.items())
-        elif not name.startswith("_"):
-            yield f".{name}", item
+        attributes = object.__getattribute__(value, "__dict__")
+        yield from ((f".{name}", item) for name, item in attributes.items() if not name.startswith("_"))

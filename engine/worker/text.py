@@ -39,6 +39,18 @@ def tensor_of(value: object) -> Any | None:
     return value if isinstance(value, _tensor_class[0]) else None
 
 
+_module_class: list[type] = []  # likewise
+
+
+def module_of(value: object) -> Any | None:
+    """Return the value when it is a ``torch.nn.Module`` of the engine, else None; imports nothing."""
+    if not _module_class:
+        if (module := sys.modules.get("stridescope.engine.torch.nn.modules.module")) is None:
+            return None
+        _module_class.append(module.Module)
+    return value if isinstance(value, _module_class[0]) else None
+
+
 def _text(value: object, depth: int) -> str:
     kind = type(value)
     writer = WRITERS.get(kind)

@@ -19,6 +19,7 @@ from stridescope.engine.events import (
     FrameLeft,
     LineRationed,
     LineReached,
+    ModuleNamed,
     NameBound,
     NameUnbound,
     SourceSeen,
@@ -458,13 +459,18 @@ def emit(wire: Wire) -> None:
 
 
 def _tell_parts(frame: int, name: str, before: Parts, after: Parts) -> None:
-    """Tell of the tensors inside a value: those that are gone, then those that are new or others."""
+    """Tell of the tensors and modules inside a value: those that are gone, then those that are new or others."""
     gone, now = dict(before), dict(after)
     for path in gone.keys() - now.keys():
-        emit((NameUnbound.code, frame, name + path))
-    for path, tensor in after:
-        if gone.get(path) != tensor:
-            emit((NameBound.code, frame, name + path, tensor, ""))
+        if path:  # what the name itself stood for, a module, has been told by its new binding
+            emit((NameUnbound.code, frame, name + path))
+    for path, number in after:
+        if gone.get(path) == number:
+            continue
+        if path:
+            emit((NameBound.code, frame, name + path, max(number, 0), ""))
+        if number < 0:
+            emit((ModuleNamed.code, frame, name + path, -number))
 
 
 def _argument_count(code: types.CodeType) -> int:

@@ -19,8 +19,12 @@ from stridescope.engine.events import (
     BlockMerged,
     BlockRequested,
     BlockSplit,
+    BufferSet,
+    ChildSet,
     DependenciesCounted,
     Event,
+    ForwardBegan,
+    ForwardEnded,
     FrameEntered,
     FrameLeft,
     GradAccumulated,
@@ -28,6 +32,10 @@ from stridescope.engine.events import (
     GradientSent,
     KeysChosen,
     LineReached,
+    ModeSet,
+    ModuleFreed,
+    ModuleMade,
+    ModuleNamed,
     NameBound,
     NameUnbound,
     NodeBegan,
@@ -38,6 +46,8 @@ from stridescope.engine.events import (
     OpBegan,
     OpEnded,
     OutputWritten,
+    ParameterSet,
+    PartRemoved,
     SavedFreed,
     SegmentAllocated,
     StorageFreed,
@@ -100,13 +110,25 @@ class Run:
         self.events: list[Event] = [FrameEntered(1, 0, 1, "<module>", 1)]
         self.next = 1
         self.live: list[tuple[int, int, int]] = []
+        self.modules: list[int] = []
         self.backwards = 0
         self.blocks: dict[int, int] = {}
         self.address = 1 << 30
 
     def of_length(self, count: int) -> list[Event]:
         """Go on until there are ``count`` events."""
-        actions = [self.line, self.op, self.op, self.op, self.write, self.call, self.name, self.free, self.block]
+        actions = [
+            self.line,
+            self.op,
+            self.op,
+            self.op,
+            self.write,
+            self.call,
+            self.name,
+            self.free,
+            self.block,
+            self.module,
+        ]
         while len(self.events) < count:
             self.random.choice(actions)()
             if self.random.random() < 0.01:
@@ -169,6 +191,24 @@ class Run:
         self.events.append(NameBound(1, name, self.pick()[0], f"value {self.random.randrange(5)}"))
         if self.random.random() < 0.2:
             self.events += [NameUnbound(1, name), OutputWritten(1, f"{name}\n")]
+
+    def module(self) -> None:
+        """A module joins others (perhaps itself), its parts change, its forward runs."""
+        module, tensor, part = self.id(), self.pick()[0], self.random.choice(["weight", "bias", "0"])
+        other = self.random.choice([*self.modules, module])
+        self.modules.append(module)
+        self.events += [
+            ModuleMade(module, "Linear"),
+            self.random.choice([ParameterSet(module, part, tensor), BufferSet(module, part, tensor)]),
+            self.random.choice([ChildSet(other, "inner", module), ChildSet(module, "outer", other)]),
+            self.random.choice([PartRemoved(other, part), ModeSet(other, False)]),
+            ForwardBegan(other),
+        ]
+        if self.random.random() < 0.5:
+            name = self.random.choice("abc")
+            self.events += [NameBound(1, name, 0, "<Linear>"), ModuleNamed(1, name, module), ForwardEnded(other)]
+        if len(self.modules) > 9:
+            self.events.append(ModuleFreed(self.modules.pop(self.random.randrange(9))))
 
     def free(self) -> None:
         if len(self.live) > 12:

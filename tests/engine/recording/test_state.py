@@ -15,9 +15,12 @@ from stridescope.engine.events import (
     BackwardBegan,
     BackwardEnded,
     BlockAllocated,
+    ChildSet,
     DependenciesCounted,
     Event,
     ExceptionRaised,
+    ForwardBegan,
+    ForwardEnded,
     FrameEntered,
     FrameLeft,
     GradAccumulated,
@@ -25,13 +28,20 @@ from stridescope.engine.events import (
     GradientSent,
     KeysChosen,
     LineReached,
+    ModeSet,
+    ModuleFreed,
+    ModuleMade,
+    ModuleNamed,
     NameBound,
+    NameUnbound,
     NodeBegan,
     NodeEnded,
     NodeMade,
     NodeReady,
     OpBegan,
     OpEnded,
+    ParameterSet,
+    PartRemoved,
     SavedFreed,
     ScriptEnded,
     SegmentAllocated,
@@ -230,3 +240,55 @@ def test_the_allocator_moves_with_its_events() -> None:
     state = folded(events)
     assert state.allocator.blocks[4096].storage == 3
     assert state.allocator.count("allocated_bytes.current") == 2048
+
+
+# ---- modules -------------------------------------------------------------------------------------------------------
+
+ENTERED = FrameEntered(1, 0, 1, "<module>", 1)
+TREE = [
+    *MADE,
+    ModuleMade(10, "Linear"),
+    ParameterSet(10, "weight", 1),
+    ModuleMade(11, "Sequential"),
+    ChildSet(11, "0", 10),
+]
+
+
+def named(frame: int, name: str, module: int) -> list[Event]:
+    return [NameBound(frame, name, 0, "<Sequential>"), ModuleNamed(frame, name, module)]
+
+
+def test_a_parameter_is_named_by_the_path_of_its_module() -> None:
+    state = folded([ENTERED, *TREE, *named(1, "net", 11)])
+    assert state.tensors[1].names == ("net.0.weight",)
+    assert [(module.path, module.kind) for module in state.modules.values()] == [
+        ("net.0", "Linear"),
+        ("net", "Sequential"),
+    ]
+    assert folded([ENTERED, *TREE, *named(1, "net", 11), NameUnbound(1, "net")]).tensors[1].names == ()
+    assert folded([ENTERED, *TREE, *named(1, "net", 11), PartRemoved(11, "0")]).tensors[1].names == ()
+
+
+def test_the_outermost_variable_names_a_module() -> None:
+    events = [ENTERED, FrameEntered(2, 1, 1, "forward", 7), *TREE, *named(2, "self", 11)]
+    assert folded(events).tensors[1].names == ("self.0.weight",)
+    events += named(1, "net", 11)
+    assert folded(events).tensors[1].names == ("net.0.weight",)
+    assert folded([*events, *named(2, "layer", 10), FrameLeft(2)]).tensors[1].names == ("net.0.weight",)
+    assert folded([*events, NameBound(1, "net", 0, "None")]).tensors[1].names == ("self.0.weight",)
+
+
+def test_modules_that_hold_each_other_have_short_paths_and_lose_them() -> None:
+    events = [ENTERED, *TREE, ChildSet(10, "owner", 11), *named(1, "net", 11)]
+    assert [module.path for module in folded(events).modules.values()] == ["net.0", "net"]
+    gone = folded([*events, NameUnbound(1, "net")])
+    assert [module.path for module in gone.modules.values()] == ["", ""] and gone.tensors[1].names == ()
+
+
+def test_nodes_know_the_forward_that_made_them() -> None:
+    node = NodeMade(20, "AddmmBackward0", 1, (0,), (0,), 0)
+    state = folded([*TREE, ForwardBegan(11), ForwardBegan(10), node])
+    assert state.forwards == (11, 10) and state.nodes[20].module == 10
+    after = [*TREE, ForwardBegan(11), ForwardBegan(10), ForwardEnded(10), node]
+    assert folded(after).nodes[20].module == 11
+    assert folded([*after, ForwardEnded(11), ModeSet(11, False), ModuleFreed(10)]).modules.keys() == {11}

@@ -341,3 +341,63 @@ def test_a_failure_keeps_its_frames_and_names_its_expression(
         kind, message, span = state.error
         assert (kind, message) == ("IndexError", "list index out of range")
         assert (span.line, span.column, span.end_column) == (3, 18, 22)
+
+
+MODULES = """
+import copy
+import torch
+from torch import nn
+from torch.nn.utils import prune
+
+class Cell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin = nn.LazyLinear(3)
+        self.hidden = torch.zeros(2)
+        self.cache = []
+
+    def forward(self, x):
+        self.cache.append(x + 1)
+        return self.lin(x)
+
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.extra = [nn.Linear(1, 1), torch.ones(1)]
+
+cell = Cell()
+cell(torch.ones(2, 2))
+twin = copy.deepcopy(cell)
+trainer = Trainer(nn.ModuleDict({"a": twin}))
+blocks = nn.ModuleList([nn.Linear(1, 1)])
+blocks.insert(0, nn.Identity())
+blocks.append(nn.ReLU())
+del blocks[1]
+prune.l1_unstructured(twin.lin, "weight", amount=1)
+twin(torch.ones(1, 2))
+twin.lin.weight_mask = twin.lin.weight_mask.double()
+blocks.eval()
+first = blocks[0]
+del cell
+print("end")
+"""
+
+
+def test_modules_are_told_with_all_their_parts(script: Writer, record: Runner, tmp_path: pathlib.Path) -> None:
+    assert record(script(MODULES))[0] == 0
+    with Recording.open(tmp_path / "recorded.stride") as recording:
+        state = recording.state(recording.steps - 1)
+    modules = {module.path: module for module in state.modules.values()}
+    assert {path: module.kind for path, module in modules.items()} == {
+        "twin": "Cell", "twin.lin": "Linear", "trainer.model": "ModuleDict", "trainer.extra[0]": "Linear",
+        "blocks": "ModuleList", "first": "Identity", "blocks.1": "ReLU",
+    }  # fmt: skip
+    parts = {name: part.role for name, part in modules["twin.lin"].parts.items()}
+    assert parts == {"bias": "parameter", "weight_orig": "parameter", "weight_mask": "buffer"}
+    assert state.tensors[modules["twin.lin"].parts["weight_mask"].id].dtype == "float64"
+    assert not modules["blocks"].training and not modules["first"].training and modules["twin"].training
+    names = {name for tensor in state.tensors.values() for name in tensor.names}
+    assert names == {
+        "twin.lin.weight_orig", "twin.lin.bias", "twin.lin.weight_mask", "twin.hidden", "twin.cache[0]",
+        "twin.cache[1]", "trainer.extra[0].weight", "trainer.extra[0].bias", "trainer.extra[1]",
+    }  # fmt: skip

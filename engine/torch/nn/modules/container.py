@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.nn.modules.module import Module, _addindent
+from stridescope.engine.torch.nn.modules.told import look, look_at_part
 from stridescope.engine.torch.nn.parameter import Parameter
 
 
@@ -36,6 +37,7 @@ class _Numbered(Module):
         for name in names:
             delattr(self, name)
         self.__dict__["_modules"] = {str(i): m for i, m in enumerate(self._modules.values())}
+        look(self)
 
     def __setitem__(self, index: Any, module: Module) -> None:
         setattr(self, self._name(index), module)
@@ -53,6 +55,7 @@ class _Numbered(Module):
         for position in range(len(self._modules), index, -1):
             self._modules[str(position)] = self._modules[str(position - 1)]
         self._modules[str(index)] = module
+        look(self)
 
 
 class Sequential(_Numbered):
@@ -202,6 +205,7 @@ class ModuleDict(Module):
 
     def __delitem__(self, key: str) -> None:
         del self._modules[key]
+        look_at_part(self, key)
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -215,6 +219,7 @@ class ModuleDict(Module):
     def clear(self) -> None:
         """Take all modules out."""
         self._modules.clear()
+        look(self)
 
     def pop(self, key: str) -> Module:
         """Take a module out and return it."""

@@ -9,6 +9,7 @@ from stridescope.engine import torch
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.nn.modules import batchnorm, conv, instancenorm, linear
 from stridescope.engine.torch.nn.modules.module import Module
+from stridescope.engine.torch.nn.modules.told import look
 from stridescope.engine.torch.nn.uninitialized import (
     UninitializedBuffer,
     UninitializedParameter,
@@ -59,6 +60,7 @@ class LazyModuleMixin:
         del module._initialize_hook, module._load_hook
         if module.cls_to_become is not None:
             module.__class__ = module.cls_to_become
+        look(module)
 
     def _replicate_for_data_parallel(self) -> Any:
         raise RuntimeError(

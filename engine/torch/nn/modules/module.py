@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 from stridescope.engine.autograd.handle import RemovableHandle
+from stridescope.engine.events import journal
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch._not_yet import refusing
 from stridescope.engine.torch.nn.modules import everywhere
@@ -17,6 +18,7 @@ from stridescope.engine.torch.nn.modules.conversion import clear_grad, parsed_ta
 from stridescope.engine.torch.nn.modules.everywhere import HOOKS_ON_ALL, Registering, replaced
 from stridescope.engine.torch.nn.modules.loading import load_into, saved_state
 from stridescope.engine.torch.nn.modules.paths import METHODS
+from stridescope.engine.torch.nn.modules.told import look, look_at_part, told_call
 from stridescope.engine.torch.nn.parameter import Buffer, Parameter
 
 REGISTRIES = ("_parameters", "_buffers", "_modules")
@@ -50,13 +52,16 @@ class Module:
         state["_non_persistent_buffers_set"] = set()
         for hooks in HOOKS:
             state[hooks] = OrderedDict()
+        look(self)
 
     def forward(self, *inputs: Any) -> Any:
         """What the module computes; a subclass defines it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the forward hooks around ``forward``."""
+        """Run the forward hooks around ``forward``; the recording is told of it."""
+        if journal.emit is not None:
+            return told_call(self, call_module, args, kwargs)
         return call_module(self, args, kwargs)
 
     _call_impl = _wrapped_call_impl = __call__
@@ -78,11 +83,13 @@ class Module:
             self._needs_init(name, "modules")
             _forget(self, name, "_modules")
             state["_modules"][name] = replaced(Registering.modules, self, name, value)
+            look_at_part(self, name)
         elif state.get("_modules") is not None and name in state["_modules"]:
             if value is not None:
                 raise TypeError(f"cannot assign '{_typename(value)}' as child module '{name}' "
                                 "(torch.nn.Module or None expected)")  # fmt: skip
             state["_modules"][name] = None
+            look_at_part(self, name)
         else:
             self._set_buffer_or_plain(name, value)
 
@@ -96,8 +103,11 @@ class Module:
                 raise TypeError(f"cannot assign '{_typename(value)}' as buffer '{name}' "
                                 "(torch.nn.Buffer, torch.Tensor or None expected)")  # fmt: skip
             buffers[name] = value
+            look_at_part(self, name)
         else:
             object.__setattr__(self, name, value)
+            if name == "training":
+                look(self)
 
     def _needs_init(self, name: str, what: str) -> None:
         if f"_{what}" not in self.__dict__:
@@ -117,6 +127,7 @@ class Module:
             if name in self.__dict__.get(registry, ()):
                 del self.__dict__[registry][name]
                 self._non_persistent_buffers_set.discard(name)
+                look_at_part(self, name)
                 return
         object.__delattr__(self, name)
 
@@ -148,6 +159,7 @@ class Module:
         if param is not None and Registering.parameters:
             param = replaced(Registering.parameters, self, name, param)
         self.__dict__["_parameters"][name] = param
+        look_at_part(self, name)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Register a buffer; a persistent one is part of ``state_dict``."""
@@ -164,6 +176,7 @@ class Module:
             self._non_persistent_buffers_set.discard(name)
         else:
             self._non_persistent_buffers_set.add(name)
+        look_at_part(self, name)
 
     def add_module(self, name: str, module: Module | None) -> None:
         """Register a submodule under a name."""
@@ -173,6 +186,7 @@ class Module:
         if module is not None and Registering.modules:
             module = replaced(Registering.modules, self, name, module)
         self.__dict__["_modules"][name] = module
+        look_at_part(self, name)
 
     register_module = add_module
 
@@ -279,6 +293,7 @@ class Module:
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
+                look_at_part(self, name)
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
