@@ -114,7 +114,7 @@ def click_row(qtbot: QtBot, table: QWidget, name: str) -> None:
 
 
 def names_in(table: QWidget) -> list[str]:
-    return [row.cells[0].lstrip("▸▾ ") for row in table.rows.rows]  # type: ignore[attr-defined]
+    return [row.cells[0] for row in table.rows.rows]  # type: ignore[attr-defined]
 
 
 def said_of(table: QWidget, name: str) -> str:
@@ -145,7 +145,7 @@ def test_containers_and_modules_open_part_by_part(qtbot: QtBot, run: Callable[..
     weight = next(row for row in table.rows.rows if row.cells[0].endswith(".weight"))  # type: ignore[attr-defined]
     assert weight.storage and weight.picture and weight.cells[3:6] == ("3, 1", "cpu", "1")
     press(qtbot, window, Key.Key_F10, SHIFT)
-    assert ".0.weight" in names_in(table)  # in the past, from the recording
+    assert {".0", ".weight"} <= set(names_in(table))  # in the past, from the recording
     press(qtbot, window, Key.Key_End)
     press(qtbot, window, Key.Key_F10)
     press(qtbot, window, Key.Key_Left)
