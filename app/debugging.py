@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, QSettings
 from PySide6.QtWidgets import QDialog, QInputDialog
 
 from stridescope.app import jumps
+from stridescope.app.by_script import ByScript
 from stridescope.app.panels.watches import FIRST_NUMBER
 from stridescope.app.point_dialog import MEBIBYTE, PointDialog
 from stridescope.app.selection import Selection
@@ -24,6 +25,7 @@ Find = Callable[[Recording, State, Selection], int | None]
 if TYPE_CHECKING:
     from stridescope.app.main_window import MainWindow
 
+WATCHES = ByScript("watches/1")
 MEMORY_KEY = "memory limit"
 MOST_MEBIBYTES = 1 << 24
 
@@ -44,7 +46,7 @@ class Debugging(QObject):
         panels = window.workbench.panels
         self._editor, self._console = panels["editor"], panels["console"]
         self._points, self._watches, self._variables = panels["breakpoints"], panels["watches"], panels["variables"]
-        self._said = ""
+        self._said = self._watched = ""  # what was last said; the script whose watches are shown
         self._time.moved.connect(self._fall_silent)
         self._session.points.changed.connect(self._show_points)
         self._session.points.counted.connect(self._show_points)
@@ -56,6 +58,7 @@ class Debugging(QObject):
         self._console.asked.connect(self._session.evaluate)
         self._console.completing.connect(self._session.complete)
         self._watches.asked.connect(self._session.watch)
+        self._watches.changed.connect(self._keep_watches)
         self._variables.inspect.connect(self._session.inspect)
         self._editor.breakpoint_toggled.connect(self._session.points.toggle_line)
         self._points.toggled.connect(self._session.points.toggle)
@@ -107,8 +110,16 @@ class Debugging(QObject):
     # ---- what the panels ask -----------------------------------------------------------------------------------
 
     def start_over(self) -> None:
-        """Another run begins."""
+        """Another run begins; another script has its own watches."""
         self._watches.forget()
+        if (script := self._session.points.script) != self._watched:
+            self._watched = script
+            kept = WATCHES.of(script) if self._session.points.remember else []
+            self._watches.expressions = [text for text in kept if isinstance(text, str)]
+
+    def _keep_watches(self) -> None:
+        if self._session.points.remember:
+            WATCHES.keep(self._watched, self._watches.expressions)
 
     def _follow_status(self) -> None:
         waiting = self._session.status == WAITING

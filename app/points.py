@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Iterable
 
-from PySide6.QtCore import QObject, QSettings, Signal
+from PySide6.QtCore import QObject, Signal
 
+from stridescope.app.by_script import ByScript
 from stridescope.app.text import tr
 from stridescope.app.values import size_text
 from stridescope.engine.worker.protocol import Breakpoint
 
-_KEY = "breakpoints/1"
-_SCRIPTS_KEPT = 100
+_KEPT = ByScript("breakpoints/1")
 
 
 class Points(QObject):
@@ -29,14 +28,14 @@ class Points(QObject):
         self.all: tuple[Breakpoint, ...] = ()
         self.hits: dict[Breakpoint, int] = {}
         self.remarks: dict[Breakpoint, str] = {}  # what else is to be said of one in this run
-        self._script = ""
+        self.script = ""  # the file whose breakpoints they are
 
     def open(self, script: str) -> None:
         """Take up the breakpoints of a script; those of the same script stay as they are."""
         script = os.path.realpath(script) if script else ""
         self.hits, self.remarks = {}, {}
-        if script != self._script:
-            self._script, self.all = script, tuple(_stored().get(script, ())) if self.remember else ()
+        if script != self.script:
+            self.script, self.all = script, _stored(script) if self.remember else ()
         self.changed.emit()
 
     @property
@@ -95,11 +94,8 @@ class Points(QObject):
 
     def _set(self, points: Iterable[Breakpoint]) -> None:
         self.all = tuple(points)
-        if self.remember and self._script:
-            kept = _stored()
-            kept.pop(self._script, None)
-            kept[self._script] = [point for point in self.all if not is_passing(point)]
-            _store(dict(list(kept.items())[-_SCRIPTS_KEPT:]))
+        if self.remember:
+            _KEPT.keep(self.script, [dataclasses.asdict(point) for point in self.all if not is_passing(point)])
         self.changed.emit()
 
 
@@ -108,17 +104,11 @@ def is_passing(point: Breakpoint) -> bool:
     return point.kind == "tensor" and not point.line
 
 
-def _stored() -> dict[str, list[Breakpoint]]:
+def _stored(script: str) -> tuple[Breakpoint, ...]:
     try:
-        kept = json.loads(str(QSettings().value(_KEY, "{}")))
-        return {script: [Breakpoint(**fields) for fields in points] for script, points in kept.items()}
-    except (ValueError, TypeError, AttributeError):  # of another version, or edited by hand
-        return {}
-
-
-def _store(kept: dict[str, list[Breakpoint]]) -> None:
-    plain = {script: list(map(dataclasses.asdict, points)) for script, points in kept.items() if points}
-    QSettings().setValue(_KEY, json.dumps(plain))
+        return tuple(Breakpoint(**fields) for fields in _KEPT.of(script))
+    except TypeError:  # of another version, or edited by hand
+        return ()
 
 
 WHAT = {

@@ -20,6 +20,7 @@ class WatchesPanel(Table):
     """``asked`` gives a number and an expression to evaluate at the head; :meth:`answer` takes what came back."""
 
     asked = Signal(int, str)
+    changed = Signal()
 
     def __init__(self) -> None:
         super().__init__((tr("expression"), tr("value")), tr("Watches"))
@@ -69,6 +70,7 @@ class WatchesPanel(Table):
         place = self.currentIndex().row()
         if event.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace) and 0 <= place < len(self.expressions):
             del self.expressions[place]
+            self.changed.emit()
             self._show()
         else:
             super().keyPressEvent(event)
@@ -77,6 +79,7 @@ class WatchesPanel(Table):
         text = self.line.text().strip()
         if text and text not in self.expressions:
             self.expressions.append(text)
+            self.changed.emit()
         self.line.clear()
         if self._moment is not None:
             self.present(self._moment)

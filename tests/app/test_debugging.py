@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from debugger import ALT, CTRL, PATIENCE, SHIFT, Key, caret, kind_at, line_of, panel, press, reach, run_to
@@ -103,6 +104,38 @@ def test_life_of_a_tensor(qtbot: QtBot, run: Callable[..., MainWindow]) -> None:
     read = press(qtbot, window, Key.Key_R, ALT)
     assert w.id in recording.event(read).inputs  # type: ignore[attr-defined]
     assert press(qtbot, window, Key.Key_O, ALT) == w.born
+
+
+ON_THE_DEVICE = """import torch
+a = torch.ones(3, device="cuda")
+b = torch.zeros(700, device="cuda")
+a.mul_(2)
+c = a + 1
+b.sum()
+print("end")
+"""
+
+
+def test_jumps_from_a_block_of_the_allocator(qtbot: QtBot, run: Callable[..., MainWindow]) -> None:
+    window = run(ON_THE_DEVICE)
+    window.stepping.set_grain("line")
+    at = run_to(qtbot, window, 4)
+    allocator = panel(window, "allocator")
+    window.workbench.show_panel("allocator")
+    window.refresh()
+    qtbot.waitUntil(lambda: bool(allocator.spots), timeout=PATIENCE)  # type: ignore[attr-defined]
+    a = window.session.recording.state(at).frames[0].names["a"].tensor  # type: ignore[union-attr]
+    home = window.session.recording.state(at).tensors[a]  # type: ignore[union-attr]
+    spot = next(s for s in allocator.spots if s.target(s.rect.center()).storage == home.storage)  # type: ignore[attr-defined]
+    qtbot.mouseClick(allocator, Qt.MouseButton.LeftButton, pos=spot.rect.center().toPoint())
+    assert window.time.selection.storage == home.storage
+    run_to(qtbot, window, 7)
+    window.time.look(at)
+    read = press(qtbot, window, Key.Key_R, ALT)
+    assert a in window.session.recording.event(read).inputs and line_of(window) == 4  # type: ignore[union-attr]
+    assert press(qtbot, window, Key.Key_R, ALT) > read and line_of(window) == 5
+    assert press(qtbot, window, Key.Key_W, ALT) < read + 40 and line_of(window) == 4
+    assert press(qtbot, window, Key.Key_O, ALT) == home.born
 
 
 def click_row(qtbot: QtBot, table: QWidget, name: str) -> None:
@@ -209,6 +242,26 @@ def test_watches_at_the_head_and_in_the_past(qtbot: QtBot, run: Callable[..., Ma
     window.time.look(first + 1)  # a step at which nobody asked: worked out from the recording
     window.refresh()
     assert value() == "0"
+
+
+def test_watches_are_kept_for_the_script(qtbot: QtBot, run: Callable[..., MainWindow], tmp_path: Path) -> None:
+    window = run()
+    watches = panel(window, "watches")
+    for text in ("step", "w.sum()"):
+        watches.line.setText(text)  # type: ignore[attr-defined]
+        qtbot.keyClick(watches.line, Key.Key_Return)  # type: ignore[attr-defined]
+    (tmp_path / "other.py").write_text("x = 1\n", encoding="utf-8")
+    script = window.session.script
+    assert window.open(str(tmp_path / "other.py"))
+    reach(qtbot, window)
+    assert watches.expressions == []  # type: ignore[attr-defined]
+    window.close()
+    again = main.make_window(remember=True)
+    qtbot.addWidget(again)
+    assert again.open(script)
+    reach(qtbot, again)
+    assert again.workbench.panels["watches"].expressions == ["step", "w.sum()"]
+    again.close()
 
 
 def test_console_completes_marks_its_ops_and_reads_the_past(qtbot: QtBot, run: Callable[..., MainWindow]) -> None:
