@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 _FITTING = {"float": ("float", "int")}
 
 
+class Mismatch(Exception):
+    """An argument does not fit; carries what the single-overload error needs."""
+
+    def __init__(self, text: str, kind: type[Exception] = TypeError) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+class Unpacked(Mismatch):
+    """A list that looked like ints from its first item, and is refused when the overload has been chosen."""
+
+
 def type_name(value: Any) -> str:
     """How PyTorch names the type of a value in its errors."""
     if isinstance(value, Tensor):

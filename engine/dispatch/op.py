@@ -35,6 +35,8 @@ class Op:
     Attributes:
         grads: argument name(s) -> formula; an argument that is not named is not differentiable.
         node: the grad_fn's class name, by default the op's name in camel case with ``Backward0``.
+        out: what ``out=`` computes where that is not the plain form's result: a function of the arguments and the
+            tensor to be written.
         samples: argument tuples the tests try; a tuple of ints inside stands for a tensor of that shape.
     """
 
@@ -50,6 +52,7 @@ class Op:
     namespace: str
     differentiable_outputs: tuple[int, ...] | None
     quick: Callable[..., Any] | None
+    out: Callable[..., Any] | None = None
 
     @property
     def name(self) -> str:
@@ -98,11 +101,13 @@ def define(
     differentiable_outputs: Sequence[int] | None = None,
     inplace: bool = False,
     quick: Callable[..., Any] | None = None,
+    out: Callable[..., Any] | None = None,
 ) -> Op:
     """Declare an op; raises ValueError when its parts contradict each other.
 
     ``inplace`` also declares the form with an underscore, which writes the result into ``self``. ``quick`` does what
-    ``view`` does on the NumPy array itself, for the shortest path; it returns None (or raises) where it cannot.
+    ``view`` does on the NumPy array itself, for the shortest path; it returns None (or raises) where it cannot. ``out``
+    gets the arguments and the tensor of ``out=``, and returns what is to be written there.
     ``method`` says whether Tensor gets it (by default when the first argument is ``self``), ``function`` whether
     ``namespace`` does. ``differentiable_outputs`` lists the results that carry a grad_fn (by default all floating
     ones).
@@ -122,6 +127,7 @@ def define(
         namespace=namespace,
         differentiable_outputs=None if differentiable_outputs is None else tuple(differentiable_outputs),
         quick=quick,
+        out=out,
     )
     DECLARED.append(op)
     if inplace:

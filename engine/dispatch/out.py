@@ -96,7 +96,7 @@ def _in_dtype_of_out(op: Op, values: list[Any], target: Tensor) -> list[Any]:
 def _computed(op: Op, values: list[Any], targets: tuple[Tensor, ...]) -> Any:
     """The result; that its dtype does not fit ``out`` is said before anything that the kernel refuses."""
     try:
-        return op.call(*values)
+        return op.call(*values) if op.out is None else op.out(*values, targets[0])
     except (NotImplementedError, RuntimeError, IndexError) as error:
         if op.name in DTYPE_FIRST and not str(error).startswith(EARLIER):
             raise refusal(op.name, values[0].dtype, targets[0].dtype) or error from None
@@ -107,7 +107,7 @@ def _computed(op: Op, values: list[Any], targets: tuple[Tensor, ...]) -> Any:
         if isinstance(op.run, Pointwise):
             shape, kind = op.run.outcome(values)
             _refuse_reshaping_an_operand(targets[0], shape, values)
-        refused = None if op.name in OF_OUT else refusal(op.name, kind, targets[0].dtype)
+        refused = None if op.name in OF_OUT or op.out else refusal(op.name, kind, targets[0].dtype)
         if refused is None and isinstance(op.run, Pointwise) and targets[0]._array.shape != shape:
             sources = [placed(value, kind) for value in values[: op.run.operands(len(values))]]
             resized(targets[0], shape, op.run.strides(shape, sources))  # which PyTorch does before its kernel refuses
@@ -152,14 +152,19 @@ def written(target: Tensor, result: Tensor, name: str = "") -> Tensor:
     refused = refusal(name, result.dtype, target.dtype)
     if refused is not None:
         raise refused
-    if target._array.shape != result._array.shape:
-        resized(target, *layout_for(result))
-    store(target, result, checked=True)
+    filled(target, result)
     if target._inference:
         check_inference(target)
     for _ in range(BUMPS.get(name, 1)):
         bump_version(target)
     return target
+
+
+def filled(target: Tensor, result: Tensor) -> None:
+    """Give ``target`` the shape and the values of a result, and leave its version as it is."""
+    if target._array.shape != result._array.shape:
+        resized(target, *layout_for(result))
+    store(target, result, checked=True)
 
 
 def layout_for(result: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:

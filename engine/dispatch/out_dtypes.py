@@ -69,7 +69,7 @@ CASTING = frozenset(("clamp.Tensor", "clip.Tensor", "clamp_min.Tensor", "clamp_m
 # Ops that give complex numbers' real parts to any dtype that holds them.
 OF_COMPLEX = frozenset(("abs", "absolute"))
 # Reductions whose ``dtype`` is that of ``out``, where none is given.
-OF_OUT = frozenset(("sum", "prod", "cumsum", "cumprod", "nansum", "arange", "linspace", "logspace", "range", "eye"))
+OF_OUT = frozenset(("sum", "prod", "cumsum", "cumprod", "arange", "linspace", "logspace", "range", "eye"))
 
 
 def refusal_of_one(name: str, place: int, want: dtype, got: dtype) -> Exception | None:
@@ -78,6 +78,11 @@ def refusal_of_one(name: str, place: int, want: dtype, got: dtype) -> Exception 
         return refusal("", want, got)
     text = _STRUCTURED if name in EXACT_ALL else PLACES[name]
     return RuntimeError(text.format(**_words(name, want, got)))
+
+
+def expected_dtype(want: dtype, got: dtype) -> RuntimeError:
+    """What PyTorch raises when a result is of ``want`` and nothing else will do."""
+    return RuntimeError(_STRUCTURED.format(**_words("", want, got)))
 
 
 def _words(name: str, want: dtype, got: dtype) -> dict[str, str]:

@@ -1,6 +1,14 @@
-"""Which ops take ``out=`` in PyTorch's Python functions, and how their error texts spell it."""
+"""Which ops take ``out=`` in PyTorch's Python functions, how their error texts spell it, and what may be given."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from stridescope.engine.dispatch.invalid_arguments import Mismatch, type_name
+from stridescope.engine.tensor import Tensor, from_array
 
 ONE = frozenset(
     """
@@ -90,3 +98,30 @@ SEVERAL = frozenset(
 def shown_out(qualified: str) -> str:
     """What the error text lists at the end of an overload: nothing for one without ``out=``."""
     return "Tensor out = None" if qualified in ONE else "tuple of Tensors out = None" if qualified in SEVERAL else ""
+
+
+def checked(out: Any, qualified: str, returns: Sequence[str], place: int, numbers_fit: bool) -> Any:
+    """``out`` as the op takes it: a tensor, or a tuple of tensors for an op with several results.
+
+    Where numbers are taken for tensors one is taken here too, and a tensor made of it. ``place`` is how many arguments
+    come before ``out``. Raises Mismatch or TypeError for anything else, and for another count than that of the results.
+    """
+    name = qualified.partition(".")[0]
+    if qualified in SEVERAL:
+        return _checked_tuple(out, name, returns, place)
+    if isinstance(out, Tensor):
+        return out
+    if numbers_fit and isinstance(out, (bool, int, float, complex)):
+        return from_array(np.asarray(out))
+    raise Mismatch(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
+
+
+def _checked_tuple(out: Any, name: str, returns: Sequence[str], place: int) -> Any:
+    if not isinstance(out, (tuple, list)):
+        raise Mismatch(f"{name}(): argument 'out' must be tuple of Tensors, not {type_name(out)}")
+    bad = next((index for index, item in enumerate(out) if not isinstance(item, Tensor)), None)
+    if bad is not None:
+        raise TypeError(f"expected Tensor as element {bad} in argument {place}, but got {type_name(out[bad])}")
+    if returns != ("Tensor[]",) and len(out) != len(returns):
+        raise TypeError(f"expected tuple of {len(returns)} elements but got {len(out)}")
+    return out

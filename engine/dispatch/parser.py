@@ -15,9 +15,16 @@ import numpy as np
 
 from stridescope.engine.device import device
 from stridescope.engine.dispatch.call import number_first
-from stridescope.engine.dispatch.invalid_arguments import given, type_name, unrecognized, why_not
+from stridescope.engine.dispatch.invalid_arguments import (
+    Mismatch,
+    Unpacked,
+    given,
+    type_name,
+    unrecognized,
+    why_not,
+)
 from stridescope.engine.dispatch.op import Op
-from stridescope.engine.dispatch.out_names import SEVERAL, shown_out
+from stridescope.engine.dispatch.out_names import checked, shown_out
 from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.dispatch.plans import plan as make_plan
 from stridescope.engine.dispatch.schema import REQUIRED, Argument
@@ -48,18 +55,6 @@ SHOWN = {"copy_ src": "other"}
 TRIED_FIRST = frozenset(
     ("view.dtype", "tensor_split.indices", "tensor_split.tensor_indices_or_sections", "repeat_interleave.self_Tensor")
 )
-
-
-class Mismatch(Exception):
-    """An argument does not fit; carries what the single-overload error needs."""
-
-    def __init__(self, text: str, kind: type[Exception] = TypeError) -> None:
-        super().__init__(text)
-        self.kind = kind
-
-
-class Unpacked(Mismatch):
-    """A list that looked like ints from its first item, and is refused when the overload has been chosen."""
 
 
 def is_int(value: Any) -> bool:
@@ -223,8 +218,9 @@ class Signature:
         alone = len(rest) == 1 and (method or not first)
         self.varargs = alone and rest[0].listed and rest[0].type in ("int", "SymInt")
         self.first = first
+        self.takes_out = not method and bool(shown_out(op.qualified))
         self.least = sum(a.default is REQUIRED for a in self.arguments)
-        self.most = len(self.arguments) + (1 if not method and shown_out(op.qualified) else 0)
+        self.most = len(self.arguments) + self.takes_out
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """The converted arguments in schema order; raises Mismatch."""
@@ -305,20 +301,9 @@ class Signature:
         plural = "s" if len(names) == 1 else ""  # as PyTorch has it
         return f"{self.op.name}() missing {len(names)} required positional argument{plural}: {listed}"
 
-    def check_out(self, out: Any) -> None:
-        """Refuse an ``out`` that is no tensor, or no tuple of as many tensors as the op has results."""
-        name = self.op.name
-        if self.op.qualified in SEVERAL:
-            if not isinstance(out, (tuple, list)):
-                raise Mismatch(f"{name}(): argument 'out' must be tuple of Tensors, not {type_name(out)}")
-            bad = next((place for place, item in enumerate(out) if not isinstance(item, Tensor)), None)
-            if bad is not None:
-                place = len(self.arguments)
-                raise TypeError(f"expected Tensor as element {bad} in argument {place}, but got {type_name(out[bad])}")
-            if self.op.schema.returns != ("Tensor[]",) and len(out) != len(self.op.schema.returns):
-                raise TypeError(f"expected tuple of {len(self.op.schema.returns)} elements but got {len(out)}")
-        elif not isinstance(out, Tensor) and shown_out(self.op.qualified):
-            raise Mismatch(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
+    def checked_out(self, out: Any) -> Any:
+        """``out`` as the op takes it; see :func:`stridescope.engine.dispatch.out_names.checked`."""
+        return checked(out, self.op.qualified, self.op.schema.returns, len(self.arguments), self.numbers_fit)
 
     def shown(self) -> str:
         """The overload as the error text lists it."""
@@ -347,7 +332,8 @@ class Signature:
 
 def _shown_default(value: Any, length: int) -> str:
     if isinstance(value, tuple):
-        return str(value[0]) if length and len(set(value)) == 1 else str(list(value))
+        each = ",".join(map(str, value))  # several ints stand there as C++ writes them
+        return str(value[0]) if length and len(set(value)) == 1 else f"{{{each}}}" if value else "[]"
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
@@ -377,7 +363,7 @@ class Function:
         self.signatures = [Signature(op, method) for op in sorted(ops, key=lambda op: op.qualified not in TRIED_FIRST)]
         self.plans: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self.method = method
-        self.takes_out = not method and any(shown_out(op.qualified) for op in ops)
+        self.takes_out = any(signature.takes_out for signature in self.signatures)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the first overload that fits."""
@@ -409,9 +395,9 @@ class Function:
         failures = []
         for signature in self.signatures:
             try:
-                values = signature.bind(args, kwargs)
+                values = signature.bind(args, kwargs if signature.takes_out else whole)
                 if out is not None:
-                    signature.check_out(out)
+                    out = signature.checked_out(out)
             except Mismatch as mismatch:
                 # Without its traceback: that holds this frame, and the arguments would live until the next collection.
                 failures.append(mismatch.with_traceback(None))

@@ -186,6 +186,8 @@ def adaptive_max(array: Array, out: Ints) -> tuple[Array, Array]:
     sizes = array.shape[2:]
     lead = array.shape[:2]
     values, places = np.empty((*lead, *out), array.dtype), np.empty((*lead, *out), np.int64)
+    if not array.size:
+        return values, places
     numbers = np.arange(math.prod(sizes)).reshape(sizes)
     starts = [bins(size, n) for size, n in zip(sizes, out, strict=True)]
     for at in itertools.product(*map(range, out)):

@@ -50,6 +50,7 @@ from stridescope.engine.ops import (
     losses_class,
     losses_margin,
     matmul,
+    matmul_dtype,
     minmax,
     norm_groups,
     norm_layers,
@@ -94,7 +95,8 @@ from stridescope.engine.ops.attach import attach_methods, functions_of
 
 floating_errors.install()
 MODULES = (
-    arithmetic, division, powers, rounding, unary, comparison, reduce, views, copying, creation, matmul, bitwise,
+    arithmetic, division, powers, rounding, unary, comparison, reduce, views, copying, creation, matmul,
+    matmul_dtype, bitwise,
     choice, complexes, cumulative, extremes, minmax, pairs, sorting, spread, views_select, views_split, views_shape,
     views_dtype, views_copy, joining, rearranging, indexing, areas, norms, statistics, aliases, resizing, filling,
     selecting, scatter, indexed, triangles, softmax, searching, products, ranges, random_ops, sampling, linalg_lu,

@@ -13,12 +13,11 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, int64
 from stridescope.engine.kernels import pooling as kernels
-from stridescope.engine.layout import suggests_channels_last
-from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.determinism import alert
-from stridescope.engine.ops.pooling import GATHER, batched, define_spread, unbatched, wrapped
+from stridescope.engine.ops.pooling import GATHER, define_spread
 from stridescope.engine.ops.pooling_checks import check_1d
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.ops.pooling_layout import batched, channels_last, flat_channels_last, of_kernel, pooled
+from stridescope.engine.tensor import Tensor
 
 NAMESPACE = "torch._C._nn"
 Ints = Sequence[int]
@@ -33,8 +32,7 @@ def _check_shape(self: Tensor, dims: int, name: str, colon: str) -> None:
     shape = list(self.shape)
     if len(shape) not in (dims + 1, dims + 2):
         raise RuntimeError(f"{name}(): Expected {dims + 1}D or {dims + 2}D tensor, but got{colon} {shape}")
-    first = len(shape) - dims - (1 if "max" in name else 0)
-    for dim in range(max(first, 1), len(shape)):
+    for dim in range(1 if name != "adaptive_avg_pool2d" else len(shape) - dims, len(shape)):
         if shape[dim] == 0:
             raise RuntimeError(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {shape} "
@@ -47,19 +45,17 @@ def _average_core(dims: int) -> Any:
 
     def run(self: Tensor, output_size: Ints) -> Tensor:
         _check_shape(self, dims, name, "")
-        if self.dtype.category != FLOAT and (self._array.size or dims == 3):
-            raise not_implemented(f"{name}_cpu" if dims == 3 else name, self.dtype)
+        last, empty = flat_channels_last(self, dims), not self._array.size or 0 in output_size
+        if self.dtype.category != FLOAT and not (empty and dims == 2):
+            raise not_implemented(f"{name}_cpu" if dims == 3 else of_kernel(name, last), self.dtype)
         array = resolved(self)
-        return fresh(
-            formatted(kernels.along(array, _matrices(array.shape[-dims:], output_size, array.dtype)), self),
-            self.dtype,
-            self.device,
-        )
+        sizes = _matrices(array.shape[-dims:], output_size, array.dtype)
+        return pooled(kernels.along(array, sizes), self, last)
 
     def back(grad_output: Tensor, self: Tensor) -> Tensor:
         grad = resolved(grad_output)
         shares = [m.T for m in _matrices(self._array.shape[-dims:], grad.shape[-dims:], grad.dtype)]
-        return wrapped(kernels.along(grad, shares), self)
+        return pooled(kernels.along(grad, shares), self, flat_channels_last(self, dims))
 
     backward = define(
         f"_{name}_backward(Tensor grad_output, Tensor self) -> Tensor",
@@ -94,9 +90,12 @@ def _average(self: Tensor, output_size: Ints, dims: int) -> Any:
         raise RuntimeError(
             f"{name}: elements of output_size must be greater than or equal to 0 but received {{{sizes}}}"
         )
-    if all(n == 1 for n in output_size) and self.dim() in (dims + 1, dims + 2):
+    if all(n == 1 for n in output_size):
         out = self.mean(tuple(range(-1, -dims - 1, -1)), True)
-        return out
+        if not channels_last(self, dims):
+            return out
+        n, c = self.shape[:2]
+        return out.as_strided_((n, c, *(1,) * dims), (c, 1, *(c,) * dims))
     return CORES[dims].call(self, output_size)
 
 
@@ -111,11 +110,11 @@ def _max_core(dims: int) -> Any:
             shape = [*self.shape[:-dims], *output_size]
             low = next(n for n in output_size if n < 0)
             raise RuntimeError(f"Trying to create tensor with negative dimension {low}: {shape}")
+        last = flat_channels_last(self, dims)
         if self.dtype.category != FLOAT:
-            raise not_implemented(f"{name}_cpu" if dims == 3 else name, self.dtype)
+            raise not_implemented(f"{name}_cpu" if dims == 3 else of_kernel(name, last), self.dtype)
         values, places = kernels.adaptive_max(batched(resolved(self), dims), output_size)
-        indices = fresh(formatted(unbatched(places, self), self), int64, self.device)
-        return wrapped(values, self), indices
+        return pooled(values, self, last), pooled(places, self, last, int64)
 
     backward = define_spread(f"{name}_backward", dims)
     return define(
@@ -198,8 +197,7 @@ def _unpool(self: Tensor, indices: Tensor, output_size: Ints, dims: int) -> Tens
             f"tensor with shape: {list(indices.shape)}"
         )
     if self.dtype.category != FLOAT:
-        last = dims == 2 and self.dim() == 4 and suggests_channels_last(self._array.shape, self.strides)
-        raise not_implemented(f"max_unpool{dims}d" + ("_channels_last" if last else ""), self.dtype)
+        raise not_implemented(of_kernel(f"max_unpool{dims}d", flat_channels_last(self, dims)), self.dtype)
     array, places = batched(resolved(self), dims), batched(resolved(indices), dims)
     total = int(np.prod(output_size))
     bad = (places < 0) | (places >= total)
@@ -211,7 +209,7 @@ def _unpool(self: Tensor, indices: Tensor, output_size: Ints, dims: int) -> Tens
     planes = array.shape[0] * array.shape[1]
     result = np.zeros((planes, total), array.dtype)
     np.put_along_axis(result, places.reshape((planes, -1)), array.reshape((planes, -1)), 1)
-    return wrapped(result.reshape((*array.shape[:2], *output_size)), self)
+    return pooled(result.reshape((*array.shape[:2], *output_size)), self, flat_channels_last(self, dims))
 
 
 def _define_unpool(dims: int) -> None:

@@ -165,11 +165,11 @@ MANY = 25  # rows beyond which Euclidean distances are another op, as PyTorch co
 
 def _check_cdist(x1: Tensor, x2: Tensor, p: float) -> None:
     for name, tensor in (("X1", x1), ("X2", x2)):
-        if tensor.dtype.category != FLOAT:
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {scalar_name(tensor.dtype)}")
-    for name, tensor in (("X1", x1), ("X2", x2)):
         if tensor.dim() < 2:
             raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {tensor.dim()}D")
+    for name, tensor in (("X1", x1), ("X2", x2)):
+        if tensor.dtype.category != FLOAT:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {scalar_name(tensor.dtype)}")
     if x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     if p < 0:

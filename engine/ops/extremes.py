@@ -241,16 +241,16 @@ for _name, _logical, _doc in (
 ):
     define(f"{_name}(Tensor self) -> Tensor", doc=_doc, run=_logic(_logical), samples=[((3, 4),)])
     define(
-        f"{_name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
-        doc=_doc,
-        run=_logic(_logical),
-        samples=[((3, 4), 1)],
-    )
-    define(
         f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
         doc=_doc,
         run=_logic(_logical),
         samples=[((3, 4), (0, 1))],
+    )
+    define(
+        f"{_name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+        doc=_doc,
+        run=_logic(_logical),
+        samples=[((3, 4), 1)],
     )
 
 

@@ -12,7 +12,8 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import int64
-from stridescope.engine.ops.pooling import batched, define_spread, unbatched
+from stridescope.engine.ops.pooling import define_spread
+from stridescope.engine.ops.pooling_layout import batched, unbatched
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
 

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd.modes import may_be_differentiated
-from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, float32, float64, scalar_name
+from stridescope.engine.dtype import FLOAT, scalar_name
 from stridescope.engine.ops.arithmetic import real_if
 from stridescope.engine.ops.linalg_common import (
     check_float,
@@ -149,7 +148,9 @@ linalg(
 
 
 def _old_svd(self: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    check_matrix("linalg.svd", self, "input")
+    if self._array.ndim < 2:
+        dims = self._array.ndim
+        raise RuntimeError(f"linalg.svd: input should have at least 2 dimensions, but has {dims} dimensions instead")
     if not compute_uv:
         m, n = self.shape[-2:]
         s = singular_values(self)
@@ -172,9 +173,12 @@ def _eigh(A: Tensor, UPLO: str, compute_v: bool) -> tuple[Tensor, Tensor]:
     check_square("linalg.eigh", A)
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
-    if A.dtype.category < FLOAT or A.dtype.to_real() not in (float32, float64):
-        raise not_implemented("linalg_eigh_cpu", A.dtype)
-    values, vectors = np.linalg.eigh(resolved(A), "L" if UPLO.upper() == "L" else "U")
+    need_lapack("linalg_eigh_cpu", A)
+    array = resolved(A)
+    if array.size:
+        values, vectors = np.linalg.eigh(array, "L" if UPLO.upper() == "L" else "U")
+    else:  # of any dtype
+        values, vectors = np.empty(array.shape[:-1], A.dtype.to_real().np), array.copy()
     if not compute_v:
         vectors = np.empty((0,), A.dtype.np)
     return wrapped(values, A.dtype.to_real(), A), column_major(vectors, A.dtype, A)
@@ -223,17 +227,17 @@ linalg(
 # ---- general matrices --------------------------------------------------------------------------------------------
 
 
-def _check_eig(self: Tensor) -> None:
-    check_square("linalg.eig", self)
+def _check_eig(self: Tensor, name: str = "linalg.eig") -> None:
     if self.dtype.category < FLOAT:
         raise RuntimeError(f"Unknown Complex ScalarType for {scalar_name(self.dtype)}")
+    check_square(name, self)
     if not np.all(np.isfinite(resolved(self))):
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
 
 
 def _eig(self: Tensor) -> tuple[Tensor, Tensor]:
     _check_eig(self)
-    need_lapack("linalg_eig_out_cpu", self)
+    need_lapack("linalg_eig_out_cpu", self, empty=True)
     kind = self.dtype.to_complex()
     values, vectors = np.linalg.eig(resolved(self).astype(kind.np))
     if not self.dtype.is_complex:
@@ -273,8 +277,8 @@ _eig_op = linalg(
 def _eigvals(self: Tensor) -> Tensor:
     if may_be_differentiated(self):
         return _eig_op.call(self)[0]  # type: ignore[no-any-return]
-    _check_eig(self)
-    need_lapack("linalg_eig_out_cpu", self)
+    _check_eig(self, "linalg.eigvals")
+    need_lapack("linalg_eig_out_cpu", self, empty=True)
     kind = self.dtype.to_complex()
     return wrapped(np.linalg.eigvals(resolved(self)).astype(kind.np), kind, self)
 

@@ -11,7 +11,7 @@ from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import float32, float64, int64, scalar_name
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.choice import where
-from stridescope.engine.ops.linalg_common import blank, column_major, each, linalg, stacked
+from stridescope.engine.ops.linalg_common import blank, check_square, column_major, each, linalg, stacked
 from stridescope.engine.ops.linalg_eigen import eigvalsh, singular_values
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.tensor import Tensor, bump_version, fresh
@@ -55,6 +55,7 @@ def _pinv_run(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
         return wrapped(np.zeros(shape, A.dtype.np), A.dtype, A)
     atol, rtol = tolerances(A, atol, rtol)
     if hermitian:
+        check_square("linalg.eigh", A)
         values, vectors = np.linalg.eigh(resolved(A))
         size = fresh(np.abs(values), A.dtype.to_real(), A.device)
         limit = _limit(size.amax(-1, True), atol, rtol)._array
@@ -165,8 +166,6 @@ def _check_lstsq(self: Tensor, b: Tensor, driver: str | None) -> bool:
     if self.dtype is not b.dtype:
         raise RuntimeError("torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's dtype "
                            f"{scalar_name(self.dtype)} and other's dtype {scalar_name(b.dtype)}")  # fmt: skip
-    if self.dtype.to_real() not in (float32, float64):
-        raise RuntimeError("This function doesn't handle types other than float and double")
     if not 0 <= self._array.ndim - b._array.ndim <= 1:
         raise RuntimeError("torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and (input.dim() - "
                            "other.dim()) <= 1")  # fmt: skip
@@ -175,6 +174,8 @@ def _check_lstsq(self: Tensor, b: Tensor, driver: str | None) -> bool:
     if rows != self.shape[-2]:
         which = "-1" if vector else "-2"
         raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({which})")
+    if self.dtype.to_real() not in (float32, float64):
+        raise RuntimeError("This function doesn't handle types other than float and double")
     if driver is not None and driver not in DRIVERS:
         raise RuntimeError("torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
     return vector

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, int32, scalar_name
+from stridescope.engine.dtype import int32, scalar_name
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.linalg_common import (
     check_float,
@@ -35,16 +34,15 @@ def factorised(array: Array) -> tuple[Array, Array, Array]:
     """LU, pivots (from 1, as LAPACK counts) and info of each matrix."""
     from scipy.linalg import get_lapack_funcs
 
-    (getrf,) = get_lapack_funcs(("getrf",), dtype=array.dtype)
     batch, (m, n) = array.shape[:-2], array.shape[-2:]
+    if not array.size:  # of any dtype
+        return array.copy(), np.ones((*batch, min(m, n)), np.int32), np.zeros(batch, np.int32)
+    (getrf,) = get_lapack_funcs(("getrf",), dtype=array.dtype)
 
     def one(matrix: Array) -> tuple[Any, Any, int]:
         lu, pivots, info = getrf(matrix)
         return lu, pivots + 1, max(int(info), 0)
 
-    if not m * n:
-        k = min(m, n)
-        return array.copy(), np.ones((*batch, k), np.int32), np.zeros(batch, np.int32)
     lu, pivots, info = each(one, array, outputs=3)
     return (
         stacked(lu, batch, (m, n), array.dtype),
@@ -87,8 +85,6 @@ def _lu_factor_ex(A: Tensor, pivot: bool, check_errors: bool) -> tuple[Tensor, T
         )
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    if A.dtype.category < FLOAT:
-        raise not_implemented("lu_cpu", A.dtype)
     need_lapack("lu_cpu", A)
     lu, pivots, info = factorised(resolved(A))
     if check_errors and info.any():
@@ -164,8 +160,6 @@ def _lu(A: Tensor, pivot: bool) -> tuple[Tensor, Tensor, Tensor]:
         raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    if A.dtype.category < FLOAT:
-        raise not_implemented("lu_cpu", A.dtype)
     need_lapack("lu_cpu", A)
     lu, pivots, _ = factorised(resolved(A))
     lower, upper = unpacked(lu)
@@ -239,7 +233,7 @@ LU_IS_OLD = (
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """``torch.lu``, the older name of ``torch.linalg.lu_factor``."""
     warn_once(internal(LU_IS_OLD, "aten/src/ATen/native/BatchLinearAlgebra.cpp:2073"))
-    found = lu_factor_ex.call(A, pivot, not get_infos)
+    found = lu_factor_ex.call(A, pivot, False)
     parts = tuple(found) if get_infos else tuple(found)[:2]
     if out is not None:
         from stridescope.engine.dispatch.out import written
@@ -270,6 +264,8 @@ def _check_system(LU: Tensor, B: Tensor, left: bool) -> None:
             f"linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of type {scalar_name(LU.dtype)} "
             f"and B of type {scalar_name(B.dtype)} instead"
         )
+    check_square("torch.linalg.lu_solve", LU)
+    check_matrix("linalg.lu_solve", B, "B")
     (n, _), (rows, columns) = LU.shape[-2:], B.shape[-2:]
     if n != (rows if left else columns):
         equation = "AX = B" if left else "XA = B"
@@ -283,8 +279,6 @@ def _lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) 
     check_float("torch.linalg.lu_solve", LU)
     if pivots.dtype is not int32:
         raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
-    check_square("linalg.lu_solve", LU, "LU")
-    check_matrix("linalg.lu_solve", B, "B")
     _check_system(LU, B, left)
     if B._array.size:
         need_lapack("linalg.lu_solve_cpu", LU)

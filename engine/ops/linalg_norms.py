@@ -151,8 +151,16 @@ for _overload, _kind in (("", "Scalar? ord=None"), (".ord_str", "str ord")):
     )
 
 
+def _check_cond_norm(self: Tensor, p: Any) -> None:
+    check_square(f"linalg.cond(ord={_shown(p)})", self)
+    if isinstance(p, str) and p not in ("fro", "nuc"):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+
+
 def _cond(self: Tensor, p: Any = None) -> Tensor:
-    if self._array.ndim < 2:
+    if isinstance(p, str):
+        _check_cond_norm(self, p)
+    elif self._array.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if not self._array.size:
         return blank(self, self.shape[:-2])
@@ -160,9 +168,7 @@ def _cond(self: Tensor, p: Any = None) -> Tensor:
         values = singular_values(self)
         small, large = values.narrow(-1, -1, 1), values.narrow(-1, 0, 1)
         return (small / large if p == -2 else large / small).squeeze(-1)  # type: ignore[no-any-return]
-    if isinstance(p, str) and p not in ("fro", "nuc"):
-        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
-    check_square(f"linalg.cond(ord={_shown(p)})", self)
+    _check_cond_norm(self, p)
     if p == "nuc":  # by its definition: the norm of an inverse that does not exist could not be taken
         values = singular_values(self)
         return values.sum(-1) * values.reciprocal().sum(-1)  # type: ignore[no-any-return]
@@ -351,13 +357,10 @@ def _tensorsolve(self: Tensor, other: Tensor, dims: Sequence[int] | None = None)
         own = wrap_dims(dims, self._array.ndim)
         moved = self.movedim(own, tuple(range(self._array.ndim - len(own), self._array.ndim)))
     shape = list(moved.shape[other._array.ndim :])
-    size = other._array.size
-    left, right = math.prod(shape), math.prod(moved.shape[: other._array.ndim])
-    if left != right:
+    size, left = other._array.size, math.prod(shape)
+    if left != size:
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
-                           f"prod(self.shape[:other.ndim]), but got {left} != {right}")  # fmt: skip
-    if size != left:
-        raise RuntimeError(f"shape '[{size}, {size}]' is invalid for input of size {self._array.size}")
+                           f"prod(self.shape[:other.ndim]), but got {left} != {size}")  # fmt: skip
     return solve(moved.reshape((size, size)), other.flatten()).reshape(shape)  # type: ignore[no-any-return]
 
 

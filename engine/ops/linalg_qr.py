@@ -9,6 +9,7 @@ import numpy as np
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import INTEGER, scalar_name
+from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.linalg_common import (
     check_float,
     check_matrix,
@@ -32,7 +33,8 @@ MODES = ("reduced", "complete", "r")
 
 def _qr(A: Tensor, mode: str) -> tuple[Tensor, Tensor]:
     check_matrix("linalg.qr", A)
-    check_float("linalg.qr", A, "geqrf_cpu")
+    check_float("linalg.qr", A)
+    need_lapack("geqrf_cpu", A, empty=True)
     if mode not in MODES:
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
@@ -118,7 +120,7 @@ def _geqrf(self: Tensor) -> tuple[Tensor, Tensor]:
     from scipy.linalg import get_lapack_funcs
 
     check_matrix_old("torch.geqrf", self)
-    need_lapack("geqrf_cpu", self)
+    need_lapack("geqrf_cpu", self, empty=True)
     array = resolved(self)
     (routine,) = get_lapack_funcs(("geqrf",), dtype=array.dtype)
     batch, (m, n) = array.shape[:-2], array.shape[-2:]
@@ -174,9 +176,10 @@ def _check_product(input: Tensor, tau: Tensor) -> None:
     name = "torch.linalg.householder_product"
     check_matrix_old(name, input)
     m, n = input.shape[-2:]
+    last = tau.shape[wrap_dim(-1, tau._array.ndim, scalar=False)]
     if m < n:
         raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
-    if n < tau.shape[-1]:
+    if n < last:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
     if input._array.ndim - tau._array.ndim != 1:
         raise RuntimeError(
@@ -196,7 +199,7 @@ def _check_product(input: Tensor, tau: Tensor) -> None:
 
 def _householder_product(input: Tensor, tau: Tensor) -> Tensor:
     _check_product(input, tau)
-    need_lapack("orgqr_cpu", input)
+    need_lapack("orgqr_cpu", input, empty=True)
     return column_major(resolved(_product(input.detach(), tau.detach())), input.dtype, input)
 
 
@@ -245,7 +248,7 @@ def _check_ormqr(input: Tensor, tau: Tensor, other: Tensor, left: bool) -> None:
     size = other.shape[-2] if left else other.shape[-1]
     if size != input.shape[-2]:
         raise RuntimeError(f"{name}: other.shape[{which}] must be equal to input.shape[-2]")
-    if tau.shape[-1] != min(size, input.shape[-1]):
+    if tau.shape[wrap_dim(-1, tau._array.ndim, scalar=False)] != min(size, input.shape[-1]):
         raise RuntimeError(f"{name}: tau.shape[-1] must be equal to min(other.shape[{which}], input.shape[-1])")
     if input._array.ndim - tau._array.ndim != 1:
         raise RuntimeError(
@@ -277,7 +280,7 @@ def _check_ormqr_batches(input: Tensor, tau: Tensor, other: Tensor) -> None:
 
 def _ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool, transpose: bool) -> Tensor:
     _check_ormqr(self, input2, input3, left)
-    need_lapack("ormqr_cpu", self)
+    need_lapack("ormqr_cpu", self, empty=True)
     result = _reflected(self.detach(), input2.detach(), input3.detach(), left, transpose)
     return column_major(resolved(result), input3.dtype, input3)
 
@@ -355,19 +358,17 @@ def _ldl_matrix(packed: Array, pivots: Array, hermitian: bool) -> Array:
 
 def _check_ldl(LD: Tensor, pivots: Tensor, B: Tensor) -> None:
     name = "torch.linalg.ldl_solve"
-    if B._array.ndim < 2:
-        raise IndexError(f"Dimension out of range (expected to be in range of [-1, 0], but got {-2})")
-    rows, columns = B.shape[-2:]
+    if LD.dtype is not B.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {scalar_name(B.dtype)} and A of type "
+            f"{scalar_name(LD.dtype)} instead."
+        )
+    rows, columns = (B.shape[wrap_dim(dim, B._array.ndim, scalar=False)] for dim in (-2, -1))
     if rows != LD.shape[-1]:
         n = LD.shape[-1]
         raise RuntimeError(
             f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but each b matrix is {rows} by "
             f"{columns}"
-        )
-    if LD.dtype is not B.dtype:
-        raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {scalar_name(B.dtype)} and A of type "
-            f"{scalar_name(LD.dtype)} instead."
         )
     if list(pivots.shape) != list(LD.shape[:-1]):
         raise RuntimeError(
@@ -379,7 +380,7 @@ def _check_ldl(LD: Tensor, pivots: Tensor, B: Tensor) -> None:
 
 
 def _ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
-    check_square("torch.linalg.ldl_solve", LD, "LD")
+    check_square("torch.linalg.ldl_solve", LD)
     check_float("torch.linalg.ldl_solve", LD)
     _check_ldl(LD, pivots, B)
     need_lapack("ldl_solve_kernel_cpu", LD)

@@ -22,6 +22,7 @@ from stridescope.engine.ops.linalg_common import (
     eye_like,
     first_failure,
     linalg,
+    need_lapack,
 )
 from stridescope.engine.ops.linalg_lu import factorised, int_result, solved
 from stridescope.engine.ops.reduce import wrapped
@@ -190,18 +191,15 @@ def _is_vector(a: Tensor, b: Tensor) -> bool:
 
 
 def _check_solve(A: Tensor, B: Tensor, left: bool, vector: bool) -> None:
-    check_square("linalg.solve", A)
-    check_float("linalg.solve", A, "lu_cpu")
+    check_float("linalg.solve", A)
     if A.dtype is not B.dtype:
         raise RuntimeError(
             "linalg.solve: Expected A and B to have the same dtype, but found A of type "
             f"{scalar_name(A.dtype)} and B of type {scalar_name(B.dtype)} instead"
         )
-    if vector and not left:
-        raise RuntimeError(
-            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case "
-            "linalg.solve is equivalent to B / A.squeeze(-1)"
-        )
+    check_square("linalg.solve", A)
+    if not vector:
+        check_matrix("linalg.solve", B, "B")
     rows, columns = (B.shape[-1], 1) if vector else B.shape[-2:]
     if A.shape[-1] != (rows if left else columns):
         equation = "AX = B" if left else "XA = B"
@@ -209,12 +207,16 @@ def _check_solve(A: Tensor, B: Tensor, left: bool, vector: bool) -> None:
             f"linalg.solve: Incompatible shapes of A and B for the equation {equation} ({A.shape[-2]}x{A.shape[-1]} "
             f"and {rows}x{columns})"
         )
+    if vector and not left:
+        raise RuntimeError(
+            "linalg.solve: Vector broadcasting of the left hand side is not supported for left=False. In this case "
+            "linalg.solve is equivalent to B / A.squeeze(-1)"
+        )
+    need_lapack("lu_cpu", A)
 
 
 def _solve_ex(A: Tensor, B: Tensor, left: bool, check_errors: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     vector = _is_vector(A, B) if A._array.ndim >= 2 else False
-    if not vector and A._array.ndim >= 2:
-        check_matrix("linalg.solve", B, "B")
     _check_solve(A, B, left, vector)
     a, b = resolved(A), resolved(B)
     b = b[..., None] if vector else b

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import scalar_name
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.linalg_common import (
@@ -23,6 +23,7 @@ from stridescope.engine.ops.linalg_common import (
     stacked,
 )
 from stridescope.engine.ops.linalg_lu import int_result
+from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.warn import internal, warn_once
@@ -63,11 +64,6 @@ def _through_zero(matrix: Array, rhs: Array, upper: bool) -> Array:
 def _solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool, unitriangular: bool) -> Tensor:
     check_square("linalg.solve_triangular", self)
     check_matrix("linalg.solve_triangular", B, "B")
-    if self.dtype is not B.dtype:
-        raise RuntimeError(
-            "linalg.solve_triangular: Expected A and B to have the same dtype, but found A of type "
-            f"{scalar_name(self.dtype)} and B of type {scalar_name(B.dtype)} instead"
-        )
     (n, _), (rows, columns) = self.shape[-2:], B.shape[-2:]
     if n != (rows if left else columns):
         equation = "AX = B" if left else "XA = B"
@@ -75,9 +71,10 @@ def _solve_triangular(self: Tensor, B: Tensor, upper: bool, left: bool, unitrian
             f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {equation} ({n}x{n} and "
             f"{rows}x{columns})"
         )
-    need_lapack("triangular_solve_cpu", B)
-    x = back_substituted(resolved(self), resolved(B), upper, left, unitriangular)
-    return column_major(x, B.dtype, B)
+    need_lapack("triangular_solve_cpu", self, empty=True)
+    right = cast(resolved(B), self.dtype)  # PyTorch solves where it has copied B to, in the dtype of A
+    x = back_substituted(resolved(self), right, upper, left, unitriangular)
+    return column_major(x, self.dtype, B)
 
 
 def _solve_triangular_grads(
@@ -111,9 +108,32 @@ def _triangular_solve(
             "aten/src/ATen/native/BatchLinearAlgebra.cpp:2273",
         )
     )
-    check_matrix("torch.triangular_solve", self, "b")
-    need_lapack("triangular_solve_cpu", self)
+    for name, tensor in (("b", self), ("A", A)):
+        if tensor._array.ndim < 2:
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {name} to have at least 2 dimensions, but it has "
+                f"{tensor._array.ndim} dimensions instead"
+            )
+    _check_old_system("triangular_solve", self, A)
+    need_lapack("triangular_solve_cpu", self, empty=True)
     return _triangular_run(self, A, upper, transpose, unitriangular)
+
+
+def _check_old_system(name: str, b: Tensor, A: Tensor) -> None:
+    """Refuse a matrix and a right hand side that do not fit, as the older solvers do."""
+    if b.dtype is not A.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {scalar_name(b.dtype)} and A of type "
+            f"{scalar_name(A.dtype)} instead."
+        )
+    rows, columns = A.shape[-2:]
+    if rows != columns:
+        raise RuntimeError(f"A must be batches of square matrices, but they are {rows} by {columns} matrices")
+    if rows != b.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {rows} by {rows} but each b matrix is "
+            f"{b.shape[-2]} by {b.shape[-1]}"
+        )
 
 
 def _triangular_run(
@@ -215,6 +235,8 @@ def _old_cholesky(self: Tensor, upper: bool) -> Tensor:
             "aten/src/ATen/native/BatchLinearAlgebra.cpp:1765",
         )
     )
+    if not self._array.size:
+        return wrapped(resolved(self).copy(), self.dtype, self)
     check_square("cholesky", self)
     need_lapack("cholesky_cpu", self)
     factors, info = _factors(resolved(self), upper)
@@ -235,19 +257,7 @@ def _cholesky_solve(self: Tensor, input2: Tensor, upper: bool) -> Tensor:
         raise RuntimeError(f"b should have at least 2 dimensions, but has {self._array.ndim} dimensions instead")
     if input2._array.ndim < 2:
         raise RuntimeError(f"u should have at least 2 dimensions, but has {input2._array.ndim} dimensions instead")
-    rows, columns = input2.shape[-2:]
-    if rows != columns:
-        raise RuntimeError(f"A must be batches of square matrices, but they are {rows} by {columns} matrices")
-    if rows != self.shape[-2]:
-        raise RuntimeError(
-            f"Incompatible matrix sizes for cholesky_solve: each A matrix is {rows} by {rows} but each b matrix is "
-            f"{self.shape[-2]} by {self.shape[-1]}"
-        )
-    if self.dtype is not input2.dtype:
-        raise RuntimeError(
-            f"Expected b and A to have the same dtype, but found b of type {scalar_name(self.dtype)} and A of type "
-            f"{scalar_name(input2.dtype)} instead."
-        )
+    _check_old_system("cholesky_solve", self, input2)
     need_lapack("cholesky_solve_cpu", self, empty=True)
     a, b = resolved(input2), resolved(self)
     turned = np.conj(np.swapaxes(a, -1, -2))

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.parser import Mismatch, Signature
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, default_float, dtype, scalar_name
 from stridescope.engine.layout import wrap_dim
@@ -132,35 +131,17 @@ def norm(
     dtype: dtype | None = None,
 ) -> Tensor:
     """``torch.norm``: a vector norm over the given dims (by default over all), or a matrix norm by name."""
-    from stridescope.engine.dispatch.out import written
+    from stridescope.engine.ops import FUNCTIONS
 
-    result = _norm(self, p, dim, keepdim, dtype)
-    return result if out is None else written(out, result, "norm")
-
-
-def _check_numbers(self: Tensor, p: Any, dim: Any) -> None:
-    """Refuse what the vector norm's own parser refuses."""
-    try:
-        Signature(vector_norm, method=False).bind((self, p, dim), {})
-    except Mismatch as mismatch:
-        text = str(mismatch)
-    else:
-        return
-    raise TypeError(text)
-
-
-def _norm(self: Tensor, p: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
-    if not isinstance(p, str):
-        _check_numbers(self, 2.0 if p is None else p, dim)
-    elif p == "fro" and dim is not None:
-        _check_numbers(self, 2.0, dim)
-    dims = (dim,) if isinstance(dim, int) else dim
+    dims = [dim] if isinstance(dim, int) else dim
+    options = {"dtype": dtype} if out is None else {"dtype": dtype, "out": out}
+    linalg = FUNCTIONS["torch.linalg"]
     if p == "fro" and (dims is None or len(dims) <= 2):
-        return vector_norm.call(self, 2, dims, keepdim, dtype)  # type: ignore[no-any-return]
+        return linalg["vector_norm"](self, 2, dims, keepdim, **options)  # type: ignore[no-any-return]
     if isinstance(p, str):
-        matrix = op_call("linalg_matrix_norm.str_ord")
-        return matrix(self, p, (-2, -1) if dims is None else dims, keepdim, dtype)  # type: ignore[no-any-return]
-    return vector_norm.call(self, 2.0 if p is None else p, dims, keepdim, dtype)  # type: ignore[no-any-return]
+        dims = list(range(self.ndim)) if dims is None else dims
+        return linalg["matrix_norm"](self, p, dims, keepdim, **options)  # type: ignore[no-any-return]
+    return linalg["vector_norm"](self, 2.0 if p is None else p, dims, keepdim, **options)  # type: ignore[no-any-return]
 
 
 def _frobenius(self: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
@@ -168,7 +149,8 @@ def _frobenius(self: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 
 
 def _nuclear(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    return _norm(self, "nuc", dim, keepdim, None)
+    matrix = op_call("linalg_matrix_norm.str_ord")
+    return matrix(self, "nuc", (-2, -1) if dim is None else dim, keepdim, None)  # type: ignore[no-any-return]
 
 
 def _norm_except(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:

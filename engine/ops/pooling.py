@@ -15,32 +15,20 @@ from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import BOOL, FLOAT, int64
 from stridescope.engine.kernels import pooling as kernels
 from stridescope.engine.layout import contiguous_strides
-from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.pooling_checks import check_1d, check_input, check_max_1d, windows_of
-from stridescope.engine.storage import Array
+from stridescope.engine.ops.pooling_layout import (
+    batched,
+    channels_last,
+    flat_channels_last,
+    of_kernel,
+    pooled,
+    unbatched,
+    volume_channels_last,
+)
 from stridescope.engine.tensor import Tensor, bump_version, fresh
 
 NAMESPACE = "torch._C._nn"
 Ints = Sequence[int]
-
-
-def batched(array: Array, dims: int) -> Array:
-    """With a batch dim in front."""
-    return array if array.ndim == dims + 2 else array[None]
-
-
-def unbatched(array: Array, like: Tensor) -> Array:
-    """Without the batch dim when ``like`` has none."""
-    return array if array.ndim == like._array.ndim else array[0]
-
-
-def wrapped(array: Array, like: Tensor) -> Tensor:
-    """A result of ``like``'s dtype, device and memory format."""
-    return fresh(formatted(unbatched(array, like), like), like.dtype, like.device)
-
-
-def _numbers(array: Array, like: Tensor) -> Tensor:
-    return fresh(formatted(unbatched(array, like), like), int64, like.device)
 
 
 def picked(self: Tensor, places: Tensor, dims: int) -> Tensor:
@@ -49,10 +37,10 @@ def picked(self: Tensor, places: Tensor, dims: int) -> Tensor:
     return fresh(np.ascontiguousarray(unbatched(array, self)), self.dtype, self.device)
 
 
-def spread(grad: Tensor, self: Tensor, places: Tensor, dims: int) -> Tensor:
-    """The gradient put at the places of a pooling."""
+def spread(grad: Tensor, self: Tensor, places: Tensor, dims: int, last: bool) -> Tensor:
+    """The gradient put at the places of a pooling, channels last where ``last``."""
     array = kernels.scatter(batched(resolved(grad), dims), batched(resolved(places), dims), self._array.shape[-dims:])
-    return wrapped(array, self)
+    return pooled(array, self, last)
 
 
 def _define_gather(dims: int) -> Any:
@@ -66,12 +54,12 @@ def _define_gather(dims: int) -> Any:
     )
 
 
-def define_spread(name: str, dims: int) -> Any:
+def define_spread(name: str, dims: int, last: Callable[[Tensor, int], bool] = flat_channels_last) -> Any:
     """The op that carries the gradients of maxima over ``dims`` dims back to the places of a pooling."""
     return define(
         f"{name}(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
         doc="The gradient of each maximum, put where the maximum stood.",
-        run=lambda grad_output, self, indices: spread(grad_output, self, indices, dims),
+        run=lambda grad_output, self, indices: spread(grad_output, self, indices, dims, last(self, dims)),
         grads={
             "grad_output": lambda grad, indices: GATHER[dims].call(grad, indices),
             "self": lambda grad: zeros_like(grad),
@@ -82,7 +70,7 @@ def define_spread(name: str, dims: int) -> Any:
 
 
 GATHER = {dims: _define_gather(dims) for dims in (2, 3)}
-SPREAD = {dims: define_spread(f"max_pool{dims}d_with_indices_backward", dims) for dims in (2, 3)}
+SPREAD = {dims: define_spread(f"max_pool{dims}d_with_indices_backward", dims, channels_last) for dims in (2, 3)}
 
 
 def _max_run(dims: int) -> Callable[..., tuple[Tensor, Tensor]]:
@@ -93,10 +81,11 @@ def _max_run(dims: int) -> Callable[..., tuple[Tensor, Tensor]]:
     ) -> tuple[Tensor, Tensor]:
         how = windows_of(name, dims, kernel_size, stride, padding, dilation, ceil_mode)
         check_input(self, how, name)
+        last = channels_last(self, 2) if dims == 2 else volume_channels_last(self)
         if self.dtype.category == BOOL or self.dtype.is_complex:
-            raise not_implemented(name, self.dtype)
+            raise not_implemented(of_kernel(name, last), self.dtype)
         values, places = kernels.max_pool(batched(resolved(self), dims), how)
-        return wrapped(values, self), _numbers(places, self)
+        return pooled(values, self, last), pooled(places, self, last, int64)
 
     return run
 
@@ -195,9 +184,10 @@ def _average_of(dims: int, name: str) -> Callable[..., Tensor]:
         check_input(self, how, name)
         halves = dims == 2 or self.dtype.itemsize > 2
         if self.dtype is not int64 and not (self.dtype.category == FLOAT and halves):
-            raise not_implemented(f"{name}_out_frame" if dims == 3 else name, self.dtype)
+            kernel = f"{name}_out_frame" if dims == 3 else of_kernel(name, channels_last(self, 2))
+            raise not_implemented(kernel, self.dtype)
         array = kernels.average(batched(resolved(self), dims), how, count_include_pad, divisor_override)
-        return wrapped(array, self)
+        return pooled(array, self, flat_channels_last(self, dims))
 
     return run
 
@@ -216,7 +206,7 @@ def _average_back(dims: int, name: str) -> Callable[..., Tensor]:
         how = windows_of(name, dims, kernel_size, stride, padding, (1,), ceil_mode)
         grad = batched(resolved(grad_output), dims)
         array = kernels.average_backward(grad, self._array.shape[-dims:], how, count_include_pad, divisor_override)
-        return wrapped(array, self)
+        return pooled(array, self, flat_channels_last(self, dims))
 
     return run
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_dtypes import expected_dtype, refusal
 from stridescope.engine.dispatch.run import cast, one_device, resolved
-from stridescope.engine.dtype import FLOAT, INTEGER, dtype, int64, scalar_name
+from stridescope.engine.dtype import FLOAT, INTEGER, can_cast, default_float, dtype, int64, scalar_name
 from stridescope.engine.kernels.cascade import LANES, ROWS, cascade_sum
 from stridescope.engine.kernels.rounded_product import rounded_product
 from stridescope.engine.layout import wrap_dim, wrap_dims
@@ -117,10 +118,23 @@ def _nansum(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dty
     return wrapped(added(array, axes(dims, array.ndim), keepdim, target), target, tensor)
 
 
+def _nansum_into(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype | None, out: Tensor) -> Tensor:
+    """What ``nansum(out=)`` writes: added in the dtype of ``out``, for which only floats have a kernel of their own."""
+    whole = tensor.dtype.category <= INTEGER or (kind is not None and kind.category <= INTEGER)
+    if kind is not None and kind is not out.dtype:
+        got = f"Got {scalar_name(out.dtype)} and {scalar_name(kind)}."
+        other = RuntimeError(f"nansum: provided dtype must match dtype of result. {got}")
+        raise expected_dtype(kind, out.dtype) if whole else other
+    if not whole and out.dtype.category != FLOAT and not tensor.dtype.is_complex and tensor._array.size:
+        raise not_implemented("nansum_cpu", out.dtype)
+    return _nansum(tensor, dims, keepdim, out.dtype)
+
+
 nansum = define(
     "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     doc="Adds up the elements that are not NaN.",
     run=_nansum,
+    out=_nansum_into,
     grads={
         "self": lambda grad, self, dim, keepdim: (
             restored(grad.to(self.dtype), self.shape, dim, keepdim) * self.isnan().logical_not()
@@ -130,14 +144,23 @@ nansum = define(
 )
 
 
-def _mean(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype | None) -> Tensor:
+def _no_average(name: str, kind: dtype, given: bool) -> RuntimeError:
+    which = "Optional" if given else "Input"
+    return RuntimeError(
+        f"{name}(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
+        f"Got: {scalar_name(kind)}"
+    )
+
+
+def _mean_dtype(tensor: Tensor, kind: dtype | None) -> dtype:
+    """The dtype that the average is of, where ``out`` does not say so; raises RuntimeError for integers."""
     target = kind or tensor.dtype
     if target.category <= INTEGER:
-        which = "Input" if kind is None else "Optional"
-        raise RuntimeError(
-            f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. "
-            f"Got: {scalar_name(target)}"
-        )
+        raise _no_average("mean", target, given=kind is not None)
+    return target
+
+
+def _average(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, target: dtype) -> Tensor:
     array = widened(cast(resolved(tensor), target), target)
     over = axes(dims, array.ndim)
     count = math.prod(array.shape[d] for d in over)
@@ -145,10 +168,38 @@ def _mean(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype
     return wrapped(np.divide(total, total.dtype.type(count)), target, tensor)
 
 
+def _mean(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype | None) -> Tensor:
+    return _average(tensor, dims, keepdim, _mean_dtype(tensor, kind))
+
+
+def _mean_into(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype | None, out: Tensor) -> Tensor:
+    """What ``mean(out=)`` writes: the sum in the dtype of ``out``, divided there.
+
+    Integers hold the sum, and then RuntimeError says that they cannot hold the average.
+    """
+    from stridescope.engine.dispatch.out import filled
+
+    _mean_dtype(tensor, kind)
+    if kind is not None and kind is not out.dtype:
+        raise expected_dtype(kind, out.dtype)
+    if out.dtype.category > INTEGER:
+        return _average(tensor, dims, keepdim, out.dtype)
+    filled(out, summed(tensor, dims, keepdim, out.dtype))
+    raise refusal("", default_float(), out.dtype) or AssertionError("an integer held an average")
+
+
+def _mean_of_all_into(tensor: Tensor, kind: dtype | None, out: Tensor) -> Tensor:
+    if not can_cast(tensor.dtype, out.dtype):
+        wide = scalar_name(out.dtype)
+        raise RuntimeError(f"mean.dtype_out(): input types can't be cast to the desired output type {wide}")
+    return _mean_into(tensor, None, False, kind, out)
+
+
 mean_all = define(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     doc="The average of all elements.",
     run=lambda self, dtype: _mean(self, None, False, dtype),
+    out=_mean_of_all_into,
     node="MeanBackward0",
     grads={"self": lambda grad, self_sym_sizes, self_sym_numel: grad.expand(self_sym_sizes) / self_sym_numel},
     samples=[((3, 4),)],
@@ -158,6 +209,7 @@ mean_dim = define(
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     doc="The average along some dims.",
     run=_mean,
+    out=_mean_into,
     node="MeanBackward1",
     grads={
         "self": lambda grad, self_sym_sizes, dim, self_sym_numel, keepdim: (
@@ -173,14 +225,27 @@ def _nanmean(self: Tensor, dim: Sequence[int] | None, keepdim: bool, dtype: dtyp
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {scalar_name(self.dtype)}"
         )
+    if dtype is not None and dtype.category <= INTEGER:
+        raise _no_average("nanmean", dtype, given=True)
     factor = (self == self).logical_and(self == self) if self.dtype.is_complex else self.isnan().logical_not()
     count = sum_dim.call(factor, dim, keepdim)
     return nansum.call(self, dim, keepdim, dtype) / count  # type: ignore[no-any-return]
 
 
+def _nanmean_into(self: Tensor, dim: Any, keepdim: bool, dtype: dtype | None, out: Tensor) -> Tensor:
+    if self.dtype.category <= INTEGER:
+        raise RuntimeError(
+            "nanmean(): integral types and 'Bool' are not supported for nanmean, even for empty tensors."
+        )
+    if self.dtype.category == FLOAT and (dtype is None or dtype.category > INTEGER):
+        _nansum_into(self, dim, keepdim, dtype, out)  # which refuses the dtypes of out that it cannot add in
+    return _nanmean(self, dim, keepdim, dtype)
+
+
 define(
     "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     doc="The average of the elements that are not NaN.",
+    out=_nanmean_into,
     composite=lambda self, dim=None, keepdim=False, dtype=None: _nanmean(self, dim, keepdim, dtype),
     samples=[((3, 4), (1,))],
 )

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_dtypes import refusal
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import INTEGER
+from stridescope.engine.dtype import INTEGER, can_cast
 from stridescope.engine.ops.reduce import axes, count_of, restored, unreduced, wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
@@ -21,11 +23,15 @@ FREEDOM = (
 )
 
 
-def _moments(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> tuple[Array, Array]:
-    """The variance and the mean, computed in double precision as PyTorch's Welford sums are."""
+def _check_dtype(name: str, self: Tensor) -> None:
     if self.dtype.category <= INTEGER:
         who = name if name.endswith("_mean") else "std and var"
         raise RuntimeError(f"{who} only support floating point and complex dtypes")
+
+
+def _moments(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> tuple[Array, Array]:
+    """The variance and the mean, computed in double precision as PyTorch's Welford sums are."""
+    _check_dtype(name, self)
     array = resolved(self)
     wide: Any = array.astype(np.complex128 if self.dtype.is_complex else np.float64)
     over = axes(dim, array.ndim)
@@ -38,6 +44,25 @@ def _moments(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool) 
         warn(internal(FREEDOM.format(name), "aten/src/ATen/native/ReduceOps.cpp:1861"))
     variance = total / freedom if freedom > 0 else np.where(total > 0, np.inf, np.nan)
     return np.asarray(variance), mean if keepdim else mean.reshape(total.shape)
+
+
+def _into(name: str) -> Callable[..., Tensor]:
+    """What ``out=`` of the op ``name`` writes: computed in the dtype of ``out``.
+
+    The kernel has no complex numbers: RuntimeError and NotImplementedError as PyTorch raises them. A result of one
+    element goes another way, which has them.
+    """
+
+    def run(self: Tensor, dim: Any, correction: Any, keepdim: bool, out: Tensor) -> Tensor:
+        _check_dtype(name, self)
+        variance, _ = _moments(name, self, dim, correction, keepdim)
+        if not can_cast(self.dtype.to_real(), out.dtype):
+            raise refusal("", self.dtype.to_real(), out.dtype) or AssertionError("a dtype that cannot be cast fitted")
+        if out.dtype.is_complex and not self.dtype.is_complex and self._array.size and variance.size != 1:
+            raise not_implemented("std_cpu", out.dtype)
+        return wrapped(np.sqrt(variance) if name == "std" else variance, out.dtype, self)
+
+    return run
 
 
 def _var(self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
@@ -107,6 +132,7 @@ def _std_mean_grad(
 
 def _family(name: str, run: Callable[..., Any], grad: Callable[..., Any], doc: str) -> None:
     """The three public forms; two of them only translate ``unbiased`` into ``correction``."""
+    out = _into(name) if name in ("std", "var") else None
     results = "(Tensor, Tensor)" if name.endswith("_mean") else "Tensor"
     method = not name.endswith("_mean")
     define(
@@ -115,6 +141,7 @@ def _family(name: str, run: Callable[..., Any], grad: Callable[..., Any], doc: s
         composite=lambda self, dim, unbiased=True, keepdim=False: whole.call(self, dim, int(unbiased), keepdim),
         method=method,
         samples=[((3, 4), (1,))],
+        out=out and (lambda self, dim, unbiased, keepdim, target: out(self, dim, int(unbiased), keepdim, target)),
     )
     whole = define(
         f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
@@ -123,6 +150,7 @@ def _family(name: str, run: Callable[..., Any], grad: Callable[..., Any], doc: s
         run=run,
         grads={"self": grad},
         method=method,
+        out=out,
     )
     define(
         f"{name}(Tensor self, bool unbiased=True) -> {results}",
