@@ -8,8 +8,8 @@ process, so that other programs on the machine count little.
 
 from __future__ import annotations
 
+import argparse
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -99,7 +99,9 @@ def fold(steps: list[tuple[int, int]]) -> tuple[int, float]:
 
 def main() -> None:
     """Print one line for each way of listening."""
-    calls = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("calls", type=int, nargs="?", default=1_000_000, help="allocations and frees")
+    calls = parser.parse_args().calls
     steps = plan(calls)
     with tempfile.TemporaryDirectory() as folder:
         ways: list[tuple[str, Callable[[SimulatedGPU], object]]] = [

@@ -7,10 +7,10 @@ Times are CPU time of this process, so that other programs on the machine count 
 
 from __future__ import annotations
 
+import argparse
 import os
 import pathlib
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -123,7 +123,9 @@ def walk(path: pathlib.Path, count: int) -> None:
 
 def main() -> None:
     """Run all measurements."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("events", type=int, nargs="?", default=1_000_000, help="events of the recording")
+    count = parser.parse_args().events
     print(f"pace       {pace():.0f} ns a turn of a plain loop: read the rest against it")
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "run.stride"

@@ -1,7 +1,5 @@
 """Makes a memory snapshot as large as wanted, opens it in the window, and measures how long the window stands still.
 
-usage: python tests/benchmarks/snapshot.py [EVENTS] [FRAMES] [FILE.pickle]
-
 EVENTS entries with FRAMES stack frames each: 1000000 and 200 make a file of about 1 GB. The file is kept if it is
 named. The longest pauses between two beats of a 5 ms timer in the window's own thread are what a person would feel;
 beside each stands the CPU time that the thread itself took, for other programs on the machine can make it wait too.
@@ -9,11 +7,11 @@ beside each stands the CPU time that the thread itself took, for other programs 
 
 from __future__ import annotations
 
+import argparse
 import os
 import pickle
 import random
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -135,12 +133,13 @@ def measure(path: Path, events: int, frames: int) -> None:
 
 def main() -> None:
     """Measure what the command line asks for."""
-    events, frames = (int(word) for word in (*sys.argv[1:3], *("1000000", "200")[len(sys.argv) - 1 :])[:2])
-    if len(sys.argv) > 3:
-        measure(Path(sys.argv[3]), events, frames)
-        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("events", type=int, nargs="?", default=1_000_000, help="entries of the snapshot")
+    parser.add_argument("frames", type=int, nargs="?", default=200, help="stack frames of each")
+    parser.add_argument("file", type=Path, nargs="?", help="where it is kept, or lies from the last time")
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        measure(Path(folder, "snapshot.pickle"), events, frames)
+        measure(asked.file or Path(folder, "snapshot.pickle"), asked.events, asked.frames)
 
 
 if __name__ == "__main__":

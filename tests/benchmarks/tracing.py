@@ -7,6 +7,7 @@ with many lines between; the others show the price of a Python line. With ``--ev
 
 from __future__ import annotations
 
+import argparse
 import pathlib
 import statistics
 import subprocess
@@ -176,8 +177,12 @@ def seconds(way: str, script: pathlib.Path) -> float:
 
 def main() -> None:
     """Print a line for each script, or for those whose names are given."""
-    wanted = [name for name in sys.argv[1:] if not name.startswith("-")] or list(SCRIPTS)
-    if "--every-line" in sys.argv:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *SCRIPTS], metavar="NAME", help=", ".join(SCRIPTS))
+    parser.add_argument("--every-line", action="store_true", help="measure a run in which nothing is rationed, too")
+    asked = parser.parse_args()
+    wanted = asked.names or list(SCRIPTS)
+    if asked.every_line:
         WAYS["every line"] = EVERY_LINE
     print(f"{'':24}{'plain ms':>10}" + "".join(f"{way:>14}" for way in list(WAYS)[1:]))
     with tempfile.TemporaryDirectory() as folder:
