@@ -27,14 +27,15 @@ class dtype:
     """
 
     __slots__ = (
-        "__weakref__", "abbr", "category", "is_complex", "is_floating_point", "is_signed", "itemsize", "name", "np",
-        "row_major",
+        "__weakref__", "abbr", "category", "is_complex", "is_floating_point", "is_signed", "itemsize", "metas", "name",
+        "np", "row_major",
     )  # fmt: skip
 
     def __init__(self, name: str, numpy_type: Any, category: int, abbr: str) -> None:
         self.name, self.np, self.category, self.abbr = name, np.dtype(numpy_type), category, abbr
         self.itemsize: int = self.np.itemsize
         self.row_major: dict[Any, tuple[tuple[int, ...], ...]] = {}  # by shape: a note of the recording's
+        self.metas: dict[Any, Any] = {}  # by shape: what autograd asks of a gradient, see OutputMeta
         self.is_floating_point = category == FLOAT
         self.is_complex = category == COMPLEX
         self.is_signed = not (category == BOOL or name.startswith("uint"))

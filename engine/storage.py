@@ -20,6 +20,7 @@ from stridescope.engine.events import StorageFreed, StorageMade, journal
 
 Array = np.ndarray[Any, Any]
 
+Device = device
 _ids = itertools.count(1)
 next_storage_id = _ids.__next__
 _MADE = StorageMade.code
@@ -46,33 +47,33 @@ class Storage:
 
     Attributes:
         owner: a dense array over all of the memory (any dtype and order of dims).
-        nbytes: size in bytes.
         device: where it lives.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_address",
-        "_id",
-        "_raw",
-        "block",
-        "device",
-        "nbytes",
-        "owner",
-        "resizable",
-        "told",
-        "_pointer",
-    )
+    # What most storages never need has a default here, as with tensors: views and saved results make many of them.
+    __slots__ = ("__dict__", "__weakref__", "_id", "owner", "told")
 
-    def __init__(self, owner: Array, on: device = CPU, block: Any = None) -> None:
-        self.owner, self.device, self.block = owner, on, block
-        self.nbytes: int = owner.nbytes
-        self._raw: Array | None = None
-        self._address = 0 if block is None else block.address
-        self._id = 0
-        self.resizable = True
-        self.told = False  # whether the recording knows what it holds
-        self._pointer: int | None = None
+    owner: Array
+    _id: int
+    told: bool  # whether the recording knows what it holds
+    device: Device = CPU
+    block: Any = None
+    resizable = True
+    _raw: Array | None = None
+    _address = 0
+    _pointer: int | None = None
+
+    def __init__(self, owner: Array, on: Device = CPU, block: Any = None) -> None:
+        self.owner, self._id, self.told = owner, 0, False
+        if on is not CPU:
+            self.device = on
+        if block is not None:
+            self.block, self._address = block, block.address
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self.owner.nbytes
 
     @property
     def raw(self) -> Array:
@@ -117,7 +118,7 @@ class Storage:
 
     def replace(self, owner: Array) -> None:
         """Let the storage own other memory (``resize_``, ``set_``); tensors re-read it when they are touched."""
-        self.owner, self._raw, self.nbytes, self._address = owner, None, owner.nbytes, 0
+        self.owner, self._raw, self._address = owner, None, 0
         self._pointer = None
 
 

@@ -108,6 +108,7 @@ class Tensor:
     _retains_grad = False
     _view_info: Any = None  # how this view was made, for rebasing its history after an in-place write
     _inference = False
+    _detached = False  # whether detach_() took it out of a graph
     _promised: Any = None  # the number and address under which the storage was announced before it was made
     _empty_offset = 0
 

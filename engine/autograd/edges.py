@@ -47,11 +47,15 @@ class ViewInfo:
         self.replay: Callable[[Tensor], Tensor] | None = None
 
 
+# That of every view that is made without grad mode of a tensor that was never written: backward makes many of them.
+UNTRACKED = ViewInfo("no_grad")
+
+
 def info_of(view: Tensor) -> ViewInfo:
     """The view's info, to change something in it."""
     info = view._view_info
-    if info is None:
-        info = view._view_info = ViewInfo()
+    if info is None or info is UNTRACKED:
+        info = view._view_info = ViewInfo("plain" if info is None else info.kind)
     return info  # type: ignore[no-any-return]
 
 

@@ -13,30 +13,12 @@ import numpy as np
 
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import UNTOLD, Gradients, Node
-from stridescope.engine.autograd.one_node import as_one_node
-from stridescope.engine.autograd.saved import FREED, SavedTensor, record_saved
+from stridescope.engine.autograd.plan import FACET_OF, FACETS, INCOMING, Keep, Plan, planned
+from stridescope.engine.autograd.saved import RELEASED, SavedTensor, record_saved, spelled_out, unpacked
 from stridescope.engine.events import SavedFreed, journal
 from stridescope.engine.tensor import Tensor, from_array
 
-# What a formula's parameter may ask of a tensor argument, beside the tensor itself: suffix -> getter.
-FACETS: dict[str, Callable[[Tensor], Any]] = {
-    "_sym_sizes": lambda t: t._array.shape,
-    "_sym_sizes_opt": lambda t: t._array.shape,
-    "_sym_argsize_0": lambda t: t._array.shape[0],
-    "_sym_argsize_1": lambda t: t._array.shape[1],
-    "_sym_argsize_2": lambda t: t._array.shape[2],
-    "_sym_argsize_minus_1": lambda t: t._array.shape[-1],
-    "_sym_argsize_minus_2": lambda t: t._array.shape[-2],
-    "_sym_strides": lambda t: t.strides,
-    "_sym_storage_offset": lambda t: t.offset,
-    "_sym_numel": lambda t: t._array.size,
-    "_scalar_type": lambda t: t.dtype,
-    "_device": lambda t: t.device,
-    "_geometry": lambda t: t.layout_,
-    "_dim": lambda t: t._array.ndim,
-}
 NUMBERS = (int, float, bool, complex)
-INCOMING = frozenset({"grad", "grads", "needs"})
 
 
 def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
@@ -61,33 +43,6 @@ class Formula(NamedTuple):
     def of(cls, names: str, function: Callable[..., Any]) -> Formula:
         """Read a declaration's entry ``"self": lambda grad, other: …``; several names are divided by commas."""
         return cls(tuple(n.strip() for n in names.split(",")), function, parameters(function))
-
-
-class Keep(NamedTuple):
-    """One thing a node saves: its name, and where the call has it (an argument's or result's position)."""
-
-    name: str
-    of_result: bool
-    place: int  # -1: all results
-    facet: Callable[[Any], Any] | None
-
-
-class Step(NamedTuple):
-    """One formula as a plan runs it: the positions among the inputs it fills, and ``run(grads, values)``."""
-
-    positions: tuple[int, ...]
-    run: Callable[[Gradients, dict[str, Any]], Any]
-
-
-class Plan(NamedTuple):
-    """What a call does whose inputs need these gradients: what it keeps, and the formulas it will run."""
-
-    needed: tuple[bool, ...]
-    of_args: tuple[Keep, ...]
-    of_results: tuple[Keep, ...]
-    numbers: tuple[str, ...]  # what is kept of Tensor arguments: a number in their place counts as a saved tensor
-    steps: tuple[Step, ...]
-    save: Callable[[Any, Sequence[Any]], dict[str, Any]]  # of_args as one expression: (node, arguments) -> what is kept
 
 
 # Nodes that PyTorch wrote by hand say their C++ name.
@@ -129,16 +84,17 @@ class Derivative:
         # What the node's attributes are called: the same whichever inputs of a call need a gradient.
         self.names = tuple(dict.fromkeys(w for f in self.formulas for w in f.wants if w not in INCOMING and _shown(w)))
         self.guarded = {want for want in used if self._guards(want, used)} if len(inputs) > 1 else set()
-        self.raw = tuple(name for name in self.names if self._keeps_tensors(name))
+        self.raw = tuple(name for name in self.names if self.keeps_tensors(name))
         self.plans: dict[tuple[bool, ...], Plan] = {}
         self.with_number: Derivative | None = None
 
     def _guards(self, want: str, used: list[str]) -> bool:
         """Whether this is saved only when its formula is needed: a whole tensor that one one-argument formula uses."""
         (asking, *others) = (f for f in self.formulas if want in f.wants)
-        return self._keeps_tensors(want) and not others and len(asking.inputs) == 1 and used.count(want) == 1
+        return self.keeps_tensors(want) and not others and len(asking.inputs) == 1 and used.count(want) == 1
 
-    def _keeps_tensors(self, want: str) -> bool:
+    def keeps_tensors(self, want: str) -> bool:
+        """Whether a node keeps tensors under this name."""
         return want in self.tensors or want in self.returns or want[:6] == "result" and not want.endswith(tuple(FACETS))
 
     def in_formulas(self, other: Derivative) -> None:
@@ -152,116 +108,29 @@ class Derivative:
         """
         plan = self.plans.get(needed)
         if plan is None:
-            plan = self.plans[needed] = self._planned(needed)
+            plan = self.plans[needed] = planned(self, needed)
         return plan
-
-    def _planned(self, needed: tuple[bool, ...]) -> Plan:
-        wanted = {name for name, need in zip(self.inputs, needed, strict=True) if need}
-        active = [f for f in self.formulas if wanted.intersection(f.inputs)]
-        active_wants = {want for f in active for want in f.wants}
-        asked = [w for f in self.formulas for w in f.wants if w not in INCOMING]
-        kept = dict.fromkeys(w for w in asked if w in active_wants or w not in self.guarded)
-        keeps = [self.keep(name) for name in sorted(kept)]
-        of_args = tuple(keep for keep in keeps if not keep.of_result)
-        of_results = tuple(keep for keep in keeps if keep.of_result)
-        numbers = tuple(keep.name for keep in of_args if keep.facet is None and keep.name in self.tensors)
-        steps = tuple(self._step(f, needed) for f in active)
-        return Plan(needed, of_args, of_results, numbers, steps, _saver(of_args))
 
     def keep(self, name: str) -> Keep:
         """Where a call has what a formula calls ``name``; raises KeyError when nothing is called so."""
         if name in self.arguments:
-            return Keep(name, False, self.arguments.index(name), None)
+            return Keep(name, False, self.arguments.index(name), "")
         if name in self.returns:
-            return Keep(name, True, self.returns.index(name), None)
+            return Keep(name, True, self.returns.index(name), "")
         if name == "result":
-            return Keep(name, True, 0 if len(self.returns) == 1 else -1, None)
+            return Keep(name, True, 0 if len(self.returns) == 1 else -1, "")
         if name.startswith("result") and name[6:].isdigit():
-            return Keep(name, True, int(name[6:]), None)
-        for suffix, facet in FACETS.items():
+            return Keep(name, True, int(name[6:]), "")
+        for suffix in FACETS:
             if name.endswith(suffix):
                 whole = self.keep(name[: -len(suffix)])
-                return whole._replace(name=name, facet=_over_lists(facet))
+                return whole._replace(name=name, facet=suffix)
         raise KeyError(f"{self.name}: a formula asks for {name}, which is neither an argument nor a result")
-
-    def _source(self, want: str) -> str:
-        return f"placed(values[{want!r}])" if want in self.tensors else f"values[{want!r}]"
-
-    def _step(self, formula: Formula, needed: tuple[bool, ...]) -> Step:
-        positions = tuple(self.inputs.index(n) for n in formula.inputs)
-        needs = tuple(needed[p] for p in positions)
-        sources = {"grad": "grads[0]", "grads": "grads", "needs": "needs"}
-        parts = [sources.get(want) or self._source(want) for want in formula.wants]
-        source = f"lambda grads, values: formula({', '.join(parts)})"
-        scope = {
-            "formula": as_one_node(self.name, formula.inputs, formula.function),
-            "needs": needs,
-            "placed": _placed,
-        }
-        return Step(positions, eval(source, scope))
-
-
-def _saver(keeps: Sequence[Keep]) -> Callable[[Any, Sequence[Any]], dict[str, Any]]:
-    """What a call's arguments leave behind, written out: every op that is tracked passes here."""
-    scope = {f"facet{number}": keep.facet for number, keep in enumerate(keeps)}
-    parts = [
-        f"{keep.name!r}: "
-        + (
-            f"facet{number}(args[{keep.place}])"
-            if keep.facet
-            else f"node._kept({keep.name!r}, args[{keep.place}], False)"
-        )
-        for number, keep in enumerate(keeps)
-    ]
-    saver: Callable[[Any, Sequence[Any]], dict[str, Any]] = eval(f"lambda node, args: {{{', '.join(parts)}}}", scope)
-    return saver
-
-
-class _Placed:
-    """Numbers that stand in a tensor's place: PyTorch has a tensor there, so its node has an edge for it."""
-
-    class Float(float):
-        """A float in a tensor's place."""
-
-    class Int(int):
-        """An int in a tensor's place."""
-
-
-def _placed(value: Any) -> Any:
-    """A saved value of a Tensor argument for a formula: a number is marked as such where the formula is recorded."""
-    if not grad_mode.formula:
-        return value
-    return _Placed.Float(value) if value.__class__ is float else _Placed.Int(value) if value.__class__ is int else value
 
 
 def _shown(want: str) -> bool:
     """PyTorch's nodes keep dtypes of inputs, and what they know of lists of tensors, for themselves."""
     return not want.endswith(("_scalar_type", "_device", "_geometry")) and not want.startswith("tensors_")
-
-
-def _over_lists(facet: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The facet of a tensor, or of each tensor in a list; None stays None."""
-
-    def of(value: Any) -> Any:
-        if isinstance(value, Tensor):
-            return facet(value)
-        return [facet(item) for item in value] if isinstance(value, (list, tuple)) else None
-
-    return of
-
-
-_RELEASED = object()  # stands where a number was kept in the place of a tensor
-
-
-def unpacked(kept: Any, node: Any) -> Any:
-    """A saved value for a formula; raises RuntimeError when the tensor was overwritten since."""
-    if kept.__class__ is SavedTensor:
-        return kept.unpack(node)
-    if kept.__class__ is list:
-        return [unpacked(item, node) for item in kept]
-    if kept is _RELEASED:
-        raise RuntimeError(FREED)
-    return kept
 
 
 class OpNode(Node):
@@ -273,16 +142,16 @@ class OpNode(Node):
 
     def save_arguments(self, args: Sequence[Any]) -> None:
         """Keep what the needed formulas ask of the arguments."""
-        self.saved = self.plan.save(self, args)
+        self.saved = self.plan.save(self._kept, *args)
 
     def save_results(self, results: Sequence[Any]) -> None:
         """Keep what the formulas ask of the results, which have this node as their history by now."""
         saved = self.saved
         for name, _, place, facet in self.plan.of_results:
             value = results[place] if place >= 0 else list(results)
-            saved[name] = self._kept(name, value, True) if facet is None else facet(value)
+            saved[name] = FACET_OF[facet](value) if facet else self._kept(name, value, True)
 
-    def _kept(self, name: str, value: Any, is_output: bool) -> Any:
+    def _kept(self, name: str, value: Any, is_output: bool = False) -> Any:
         if isinstance(value, Tensor):
             if journal.emit is not None and self._id != UNTOLD:
                 record_saved(self, name, value, value.version_counter.value, is_output)
@@ -297,30 +166,19 @@ class OpNode(Node):
 
     def _run(self, gradients: Gradients) -> Gradients:
         """Run the needed formulas; undefined gradients of all outputs give undefined results."""
-        if not grad_mode.enabled:
-            return self._computed(gradients)
-        before, grad_mode.formula = grad_mode.formula, True
-        try:
-            return self._computed(gradients)
-        finally:
-            grad_mode.formula = before
-
-    def _computed(self, gradients: Gradients) -> Gradients:
-        plan = self.plan
         if gradients[0] is None and not any(g is not None for g in gradients):
             return (None,) * len(self._edges)
-        values = {name: unpacked(kept, self) for name, kept in self.saved.items()}
-        found: list[Any] = [None] * len(plan.needed)
-        for positions, run in plan.steps:
-            result = run(gradients, values)
-            if len(positions) == 1:
-                found[positions[0]] = result
-            else:
-                for position, value in zip(positions, result, strict=True):
-                    found[position] = value
-        return tuple(found) if self.lengths is None else self._opened(found)
+        if not grad_mode.enabled:
+            found = self.plan.run(self, gradients, False)
+        else:
+            before, grad_mode.formula = grad_mode.formula, True
+            try:
+                found = self.plan.run(self, gradients, True)
+            finally:
+                grad_mode.formula = before
+        return found if self.lengths is None else self._opened(found)
 
-    def _opened(self, found: list[Any]) -> Gradients:
+    def _opened(self, found: tuple[Any, ...]) -> Gradients:
         """One gradient per edge: a Tensor[] argument has as many edges as tensors."""
         opened: list[Any] = []
         for position, value in enumerate(found):
@@ -335,14 +193,18 @@ class OpNode(Node):
         """Free what was saved for backward."""
         freed = False
         saved = self.saved
-        for name in self.plan.numbers:
-            if saved[name].__class__ in NUMBERS:
-                saved[name] = _RELEASED
-        for kept in saved.values():
-            for item in kept if kept.__class__ is list else (kept,):
-                if item.__class__ is SavedTensor:
-                    item.release()
-                    freed = True
+        for name in self.plan.tensors:
+            kept = saved[name]
+            if isinstance(kept, Tensor):
+                freed, saved[name] = True, RELEASED
+            elif kept.__class__ is SavedTensor:
+                freed = True
+                kept.release()
+            elif kept.__class__ is list:
+                freed = freed or any(isinstance(item, (Tensor, SavedTensor)) for item in kept)
+                saved[name] = [_let_go(item) for item in kept]
+            elif kept.__class__ in NUMBERS:  # a number in a tensor's place counts as a saved tensor
+                saved[name] = RELEASED
         if freed and self._id and (emit := journal.emit) is not None:
             emit((SavedFreed.code, self._id))
 
@@ -354,8 +216,22 @@ class OpNode(Node):
             self._known(attribute, name)
             if name not in self.derivative.raw:
                 raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute}'")
-            return _raw(self.saved.get(name))
+            return self._spelled_out(name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute}'")
+
+    def _spelled_out(self, name: str) -> Any:
+        """What is kept of a tensor argument, as ``_raw_saved_*`` shows it: never a plain value, nor a bare tensor.
+
+        From now on it is kept so, for one may register hooks on it.
+        """
+        kept = self.saved.get(name)
+        if isinstance(kept, Tensor):
+            kept = self.saved[name] = spelled_out(kept)
+        elif isinstance(kept, list):
+            kept = self.saved[name] = [spelled_out(item) if isinstance(item, Tensor) else item for item in kept]
+        if isinstance(kept, list):
+            return tuple(_raw(item) for item in kept)
+        return _raw(kept)
 
     def _known(self, attribute: str, name: str) -> None:
         if name not in self.derivative.names:
@@ -388,8 +264,16 @@ def _wrapped(number: Any) -> Tensor:
     return from_array(np.asarray(number))
 
 
+def _let_go(kept: Any) -> Any:
+    """What is left of a saved value when the graph is freed."""
+    if isinstance(kept, Tensor):
+        return RELEASED
+    if kept.__class__ is SavedTensor:
+        kept.release()
+    return kept
+
+
 def _raw(kept: Any) -> Any:
-    """What is kept of a tensor argument, as ``_raw_saved_*`` shows it: never a plain value."""
-    if isinstance(kept, list):
-        return tuple(_raw(item) for item in kept)
-    return kept if isinstance(kept, SavedTensor) else SavedTensor.of_nothing(kept)
+    if isinstance(kept, SavedTensor):
+        return kept
+    return SavedTensor.of_nothing(None if kept is RELEASED else kept)

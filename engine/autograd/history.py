@@ -105,7 +105,7 @@ def check_inplace(target: Tensor, wanted: bool) -> None:
 
 def original_for_saving(node: Any, target: Tensor) -> Tensor | None:
     """A copy of ``target`` before the write when the node keeps its old values, else None."""
-    if not any(keep.place == 0 and keep.facet is None for keep in node.plan.of_args):
+    if not any(keep.place == 0 and not keep.facet for keep in node.plan.of_args):
         return None
     return target.clone()  # type: ignore[no-any-return]
 

@@ -112,6 +112,7 @@ def detach_(self: Tensor) -> Tensor:
             "detach_() cannot be called on these gradients. To fix this error, please refer to the "
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
+    self._detached = self._detached or self._node is not None
     self._node, self._requires_grad, self._output_nr = None, False, 0
     self._retains_grad = False
     spread_requires_grad(self, False)

@@ -20,7 +20,7 @@ from stridescope.engine.events import GradFnSet, NodeFreed, NodeMade, journal
 from stridescope.engine.tensor import Tensor
 
 _ids = itertools.count(1)
-_new_tuple = tuple.__new__
+_new = object.__new__
 LAST = (1 << 64) - 1  # the sequence number of AccumulateGrad: leaves are written as soon as their gradient is there
 
 Edge = tuple["Node | None", int]
@@ -209,30 +209,36 @@ class AccumulateGrad(Node):
     """The node of a leaf: it adds the gradient to ``variable.grad``."""
 
     __slots__ = ("variable",)
+    variable: Tensor
     shown_name = "torch::autograd::AccumulateGrad"
-
-    def __init__(self, variable: Tensor) -> None:
-        self._edges = ()
-        self._outputs = [meta_of(variable)]
-        self._hooks = None
-        self._id = 0
-        self._sequence = LAST
-        self.variable = variable
 
     def __dir__(self) -> list[str]:
         return sorted([*super().__dir__(), "variable"])
 
 
 def meta_of(tensor: Tensor) -> OutputMeta:
-    """What a gradient for this tensor must look like."""
-    return _new_tuple(OutputMeta, (tensor._array.shape, tensor.dtype, tensor._device))
+    """What a gradient for this tensor must look like; the dtype remembers it for tensors on the CPU."""
+    shape, known = tensor._array.shape, tensor.dtype.metas
+    if not tensor._plain:
+        return OutputMeta(shape, tensor.dtype, tensor._device)
+    meta: OutputMeta | None = known.get(shape)
+    if meta is None:
+        if len(known) > _MOST_METAS:
+            known.clear()
+        meta = known[shape] = OutputMeta(shape, tensor.dtype, tensor._device)
+    return meta
+
+
+_MOST_METAS = 4096  # remembered by a dtype
 
 
 def accumulator(leaf: Tensor) -> AccumulateGrad:
     """The leaf's AccumulateGrad node; the leaf holds it weakly, as PyTorch does."""
     node: AccumulateGrad | None = None if leaf._accumulator is None else leaf._accumulator()
     if node is None:
-        node = AccumulateGrad(leaf)
+        node = _new(AccumulateGrad)
+        node._edges, node._outputs, node._hooks, node._id = (), [meta_of(leaf)], None, 0
+        node._sequence, node.variable = LAST, leaf
         leaf._accumulator = weakref.ref(node)
     return node
 

@@ -193,6 +193,66 @@ class SavedTensor:
         )
 
 
+def kept(name: str, value: Any) -> Any:
+    """What a node keeps of an argument, where no hooks pack it and no event of its own tells of it.
+
+    A tensor that was never written in place is kept bare, for that is nearly every one and a SavedTensor costs what a
+    small kernel does; :func:`spelled_out` gives the SavedTensor that it stands for.
+    """
+    if isinstance(value, Tensor):
+        counter = value._version_counter
+        written = counter is not None and counter.value
+        return SavedTensor(value) if written or not value._plain or value._detached else value
+    if isinstance(value, (list, tuple)) and any(isinstance(item, Tensor) for item in value):
+        return [kept(name, item) for item in value]
+    return value
+
+
+def kept_result(value: Any) -> Any:
+    """What a node keeps of its own result under the same conditions: the values, without the way back to the node."""
+    if not isinstance(value, Tensor) or not value._plain:
+        return SavedTensor(value, True) if isinstance(value, Tensor) else value
+    one = SavedTensor.of_nothing()
+    one._tensor = alias(value)
+    one._version = one._tensor._version_counter.value  # type: ignore[union-attr]
+    one._is_leaf, one._is_output, one._output_nr = False, True, value._output_nr
+    return one
+
+
+def spelled_out(bare: Tensor) -> SavedTensor:
+    """The SavedTensor of a tensor that is kept bare: saved at version 0, and no leaf if it was detached since."""
+    one = SavedTensor.of_nothing()
+    one._tensor, one._version, one._output_nr = bare, 0, bare._output_nr
+    one._is_leaf, one._is_output = bare._node is None and not bare._detached, False
+    return one
+
+
+def unpacked(kept: Any, node: Any) -> Any:
+    """A saved value for a formula; raises RuntimeError when the tensor was overwritten since."""
+    if isinstance(kept, Tensor):
+        counter = kept._version_counter
+        if (counter is None or not counter.value) and not kept._detached:
+            return kept
+        return spelled_out(kept).unpack(node)
+    if kept.__class__ is SavedTensor:
+        return kept.unpack(node)
+    if kept.__class__ is list:
+        return [unpacked(item, node) for item in kept]
+    if kept is RELEASED:
+        raise RuntimeError(FREED)
+    return kept
+
+
+def read(kept: Any, node: Any) -> Any:
+    """The same where the formula is not recorded: a result comes without its history, for nobody asks for that."""
+    if kept.__class__ is SavedTensor and kept._is_output and kept._hooks is None:
+        tensor: Tensor | None = kept._tensor
+        if tensor is not None and tensor._version_counter.value == kept._version:  # type: ignore[union-attr]
+            return tensor
+    return unpacked(kept, node)
+
+
+RELEASED = object()  # stands where a number or a bare tensor was kept
 SavedTensor.__module__ = "torch._C._autograd"
 
 # How messages of the C++ part call tensors of a dtype: torch.FloatTensor.

@@ -141,22 +141,19 @@ class Task:
         edges = node._edges
         if len(results) != len(edges):
             validated(node, edges, results)
+        queue = self.queue
         for position, (receiver, number) in enumerate(edges):
             if receiver is None:
                 continue
-            gradient = results[position]
-            outputs = receiver._outputs
+            gradient, outputs = results[position], receiver._outputs
             buffer = buffers.get(receiver)
             if buffer is None:
                 buffer = buffers[receiver] = [None] * len(outputs)
             if gradient is not None:
-                meta = outputs[number]
-                if meta is not None and (
-                    gradient._array.shape != meta.sizes
-                    or gradient.dtype is not meta.dtype
-                    or gradient._device is not meta.device
-                ):
-                    gradient = fitted(node, gradient, meta, position)
+                if (meta := outputs[number]) is not None:
+                    sizes, kind, on = meta
+                    if gradient._array.shape != sizes or gradient.dtype is not kind or gradient._device is not on:
+                        gradient = fitted(node, gradient, meta, position)
                 old = buffer[number]
                 if old is None:
                     buffer[number] = gradient
@@ -165,7 +162,7 @@ class Task:
                     buffer[number] = summed(old, gradient, _BUFFERED + 1 + again)
             waiting[receiver] = left = waiting[receiver] - 1
             if not left:
-                self.queue.push(receiver)
+                queue.push(receiver)
 
     def ready(self, node: Node) -> None:
         """Put a node whose gradients are all there into the queue."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stridescope.engine.announce import tensor_id
-from stridescope.engine.autograd.edges import gradient_edge, info_of
+from stridescope.engine.autograd.edges import UNTRACKED, gradient_edge, info_of
 from stridescope.engine.autograd.history import (
     bind_to_view,
     check_inference,
@@ -27,16 +27,16 @@ from stridescope.engine.autograd.history import (
     rebase_history,
 )
 from stridescope.engine.autograd.modes import grad_mode
-from stridescope.engine.autograd.node import NO_EDGE, UNTOLD, accumulator, meta_of, node_id, set_history
-from stridescope.engine.autograd.saved import SavedHooks
+from stridescope.engine.autograd.node import set_history
 from stridescope.engine.dispatch.recorded import SIMPLE, ended, full, refused
-from stridescope.engine.dispatch.run import NUMBERS, Pointwise
+from stridescope.engine.dispatch.run import NUMBERS, Pointwise, output_strides
 from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
 from stridescope.engine.dispatch.templates import (
     ANNOUNCED,
     BINARY,
     COMPOSITE,
     COMPOSITE_CALL,
+    CORE,
     FITS,
     FITS_OTHER,
     INPLACE,
@@ -45,15 +45,18 @@ from stridescope.engine.dispatch.templates import (
     TEMPLATE,
     UNARY,
     VIEW,
+    around,
     pattern,
     safe,
     usual,
     written,
 )
+from stridescope.engine.dispatch.tracking import make_node, track, tracker
 from stridescope.engine.dtype import FLOAT, dtype
-from stridescope.engine.events import GradFnSet, journal
+from stridescope.engine.events import journal
 from stridescope.engine.events.bundles import OPENED
 from stridescope.engine.layout import Layout
+from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, alias, bump_version, canonical
 from stridescope.engine.warn import is_ours
 
@@ -73,12 +76,16 @@ def build(op: Op) -> Callable[..., Any]:
     if template is KERNEL and isinstance(op.run, Pointwise) and op.run.ufunc is not None and first_is_tensor:
         single = op.run.operands(len(op.schema.arguments)) == 1
         template = BINARY if not single else UNARY if op.run.gives is None else KERNEL
-    core = _compiled(
-        template, op, {"run": op.run, "stage_track": track, "stage_write": write, "stage_view": _stage_of(op)}
-    )
-    stages = {"core": core, "guarded": _guarded(op, core), "stage_full": full, "stage_failed": failed,
-              "stage_refused": _refused, **STAGES}  # fmt: skip
-    call = _compiled(ANNOUNCED if usual(op.schema) else TEMPLATE, op, stages)
+    stages: dict[str, Any] = {
+        "run": op.run,
+        "stage_track": tracker(op),
+        "stage_write": write,
+        "stage_view": _stage_of(op),
+    }
+    core = _compiled(around(template, CORE), op, stages)
+    stages |= {"core": core, "guarded": _guarded(op, core), "stage_full": full, "stage_failed": failed,
+               "stage_refused": _refused, **STAGES}  # fmt: skip
+    call = _compiled(around(template, ANNOUNCED if usual(op.schema) else TEMPLATE), op, stages)
     call.__doc__ = op.doc
     call.core = core
     return call  # type: ignore[no-any-return]
@@ -177,13 +184,34 @@ def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[st
         second=safe(schema.arguments[1].name) if len(schema.arguments) > 1 else "",
     )
     scope = {**names, **defaults, "op": op, "journal": journal, "grad_mode": grad_mode, "Tensor": Tensor}
-    scope |= {"any_wants": any_wants, "new": object.__new__, "quick": op.quick, "mark_view": mark_view}
+    scope |= {"any_wants": any_wants, "new": object.__new__, "quick": op.quick, "mark_view": mark_view,
+              "untracked": UNTRACKED}  # fmt: skip
     scope["quick_errors"] = (ValueError, IndexError, TypeError)
     if isinstance(op.run, Pointwise):
+        by_rule = op.run.strides is output_strides
         scope |= {"ufunc": op.run.ufunc, "quick": op.run.quick, "numbers": NUMBERS, "gives": op.run.gives,
-                  "ndarray": np.ndarray, "asarray": np.asarray, "canonical": canonical}  # fmt: skip
+                  "ndarray": np.ndarray, "asarray": np.asarray, "canonical": canonical,
+                  "in_order": in_order if by_rule else _never, "orderly": orderly if by_rule else _dense}  # fmt: skip
     exec(compile(source, f"<op {op.qualified}>", "exec"), scope)
     return scope[symbol]
+
+
+def orderly(array: Array) -> bool:
+    """Whether an operand leaves TensorIterator no choice but row-major results: it is that itself, or one element."""
+    return array.flags.c_contiguous or not any(array.strides)
+
+
+def in_order(result: Array, operand: Array) -> bool:
+    """Whether NumPy laid the result of orderly operands out as PyTorch does."""
+    return result.flags.c_contiguous and 1 not in result.shape and orderly(operand)
+
+
+def _never(result: Array, operand: Array) -> bool:
+    return False
+
+
+def _dense(array: Array) -> bool:
+    return array.flags.c_contiguous
 
 
 def _signature(schema: Schema) -> str:
@@ -226,107 +254,6 @@ def any_wants(tensors: Any) -> bool:
 
 
 # ---- the stages --------------------------------------------------------------------------------------------------
-
-
-def track(op: Op, args: tuple[Any, ...], out: Any) -> None:
-    """Make the node of a call whose inputs require grad, and hand it the results."""
-    if _all_inference(op, args):
-        return
-    if isinstance(out, Tensor):
-        if op.differentiable_outputs is None and out.dtype.category >= FLOAT:
-            _track_one(op, args, out)
-            return
-        out = (out,)
-    results = tuple(out)
-    carriers = _carriers(op, results)
-    if any(carrier is not None for carrier in carriers):
-        node = make_node(op, args)
-        set_history(node, carriers)
-        node.save_arguments(args)
-        node.save_results(results)
-
-
-# What PyTorch makes by writing into a new tensor, which is a normal one outside inference mode.
-_MADE_BY_COPYING = frozenset(("clone", "_to_copy"))
-
-
-def _all_inference(op: Op, args: tuple[Any, ...]) -> bool:
-    """Whether there are inference tensors only: their calls do not pass the Autograd key in any mode.
-
-    A number in a tensor's place becomes a normal tensor first.
-    """
-    first = args[0][0] if isinstance(args[0], (list, tuple)) and args[0] else args[0]
-    if not (isinstance(first, Tensor) and first._inference) or op.name in _MADE_BY_COPYING:
-        return False
-    places = [i for i, argument in enumerate(op.schema.arguments) if argument.type == "Tensor" and args[i] is not None]
-    values = [v for i in places for v in (args[i] if isinstance(args[i], (list, tuple)) else (args[i],))]
-    return all(isinstance(v, Tensor) and v._inference for v in values)
-
-
-def _track_one(op: Op, args: tuple[Any, ...], out: Tensor) -> None:
-    """The common case, without detours: one result, and one edge per differentiable argument."""
-    node = make_node(op, args)
-    plan = node.plan
-    node._outputs.append(meta_of(out))
-    out._node, out._requires_grad = node, True
-    if untold := journal.plain and not out._id and not SavedHooks.stack:
-        node._id = UNTOLD  # recorded.ended says it all at once
-    node.saved = plan.save(node, args)
-    if plan.of_results:
-        node.save_results((out,))
-    if not untold and (emit := journal.emit) is not None:
-        emit((GradFnSet.code, tensor_id(out), node_id(node), 0))
-
-
-def _carriers(op: Op, results: Any) -> list[Tensor | None]:
-    """The results that get a grad_fn; one that was not computed keeps its number."""
-    chosen = op.differentiable_outputs
-    if chosen is not None:
-        return [results[i] for i in chosen]
-    return [r for r in results if r is None or r.dtype.is_floating_point or r.dtype.is_complex]
-
-
-NUMBER_TYPES = frozenset((int, float, bool, complex))
-
-
-def make_node(op: Op, args: tuple[Any, ...]) -> Any:
-    """The node with its edges; it does not save anything yet."""
-    derivative = op.derivative
-    if grad_mode.formula and derivative.with_number is not None and args[1].__class__ in NUMBER_TYPES:  # type: ignore[union-attr]
-        derivative = derivative.with_number  # type: ignore[union-attr]
-    node = derivative.node_type(())  # type: ignore[union-attr]  # older than what asking a view for its edge makes
-    edges: list[Any] = []
-    needed: list[bool] = []
-    lengths: dict[int, int] | None = None
-    for index in derivative.indices:  # type: ignore[union-attr]
-        value = args[index]
-        if isinstance(value, Tensor):
-            if value._requires_grad:
-                if value._base_tensor is None:
-                    source = value._node
-                    edges.append((accumulator(value), 0) if source is None else (source, value._output_nr))
-                    needed.append(True)
-                else:
-                    edges.append(edge := gradient_edge(value))
-                    needed.append(edge[0] is not None)
-                continue
-        elif isinstance(value, (list, tuple)):
-            lengths = lengths or {}
-            _list_edges(value, edges, needed, lengths)
-            continue
-        edges.append(NO_EDGE)
-        needed.append(False)
-    node._edges = tuple(edges)
-    node.plan, node.lengths = derivative.plan(tuple(needed)), lengths  # type: ignore[union-attr]
-    return node
-
-
-def _list_edges(tensors: Any, edges: list[Any], needed: list[bool], lengths: dict[int, int]) -> None:
-    """The edges of a Tensor[] argument: one per tensor."""
-    own = [gradient_edge(item) for item in tensors]
-    lengths[len(needed)] = len(own)
-    edges.extend(own)
-    needed.append(any(edge[0] is not None for edge in own))
 
 
 def write(op: Op, args: tuple[Any, ...], wanted: bool) -> Tensor:

@@ -13,7 +13,8 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from stridescope.engine.autograd.formula import FACETS, INCOMING, Derivative, Formula
+from stridescope.engine.autograd.formula import Derivative, Formula
+from stridescope.engine.autograd.plan import FACETS, INCOMING
 from stridescope.engine.dispatch.pinned import pinning
 from stridescope.engine.dispatch.return_types import with_names
 from stridescope.engine.dispatch.schema import Schema, parse

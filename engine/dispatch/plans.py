@@ -39,7 +39,7 @@ def _ints(value: Any) -> tuple[int, ...]:
     for item in value:
         if item.__class__ is not int:
             raise Unplanned
-    return tuple(value)
+    return value if value.__class__ is tuple else tuple(value)
 
 
 def _repeated(length: int, value: int) -> tuple[int, ...]:
@@ -89,18 +89,18 @@ def plan(signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _converting(call: Plan, converters: list[Callable[[Any], Any]], places: list[int], defaults: list[Any]) -> Plan:
+    """The plan as one function with everything in its place, written out: a loop would cost what a small op does."""
     last = max(places) + 1 if places else 0
-    template = defaults[:last]
-    if REQUIRED in (template[i] for i in range(last) if i not in places):
+    row = [f"d{place}" for place in range(last)]
+    for number, (place, convert) in enumerate(zip(places, converters, strict=True)):
+        row[place] = f"v{number}" if convert is _keep else f"c{number}(v{number})"
+    if any(defaults[place] is REQUIRED for place in range(last) if place not in places):
         raise AssertionError("a plan was made for a call that lacks a required argument")
-    steps = tuple(zip(places, converters, strict=True))
-
-    def planned(*values: Any) -> Any:
-        row = template.copy()
-        for (place, convert), value in zip(steps, values, strict=True):
-            row[place] = convert(value)
-        return call(*row)
-
+    scope: dict[str, Any] = {f"d{place}": default for place, default in enumerate(defaults)}
+    scope |= {f"c{number}": convert for number, convert in enumerate(converters)} | {"call": call}
+    values = ", ".join(f"v{number}" for number in range(len(places)))
+    source = compile(f"lambda {values}: call({', '.join(row)})", f"<op {call.__name__}>", "eval")
+    planned: Plan = eval(source, scope)
     return planned
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _ENDED, _FAILED = OpEnded.code, OpFailed.code
 SIMPLE = frozenset({bool, int, float, str, type(None)})
+KEPT = (Tensor, SavedTensor)  # what a node keeps tensors as
 LONGEST_LIST = 64  # items of a list argument that events keep
 
 
@@ -120,10 +121,10 @@ def _announce_joined(out: Tensor, node: Any, name: str) -> None:
         announce(out)
     saved: list[tuple[Any, ...]] = []
     for field, kept in node.saved.items():
-        if kept.__class__ is SavedTensor:
+        if isinstance(kept, KEPT):
             saved.append(_told(field, kept, out))
         elif kept.__class__ is list:
-            saved += [_told(field, item, out) for item in kept if item.__class__ is SavedTensor]
+            saved += [_told(field, item, out) for item in kept if isinstance(item, KEPT)]
     if made is not None and len(saved) <= MOST_SAVED:
         journal.bundle((TRACKED + len(saved), *made, *facts, *itertools.chain(*saved), name))
         return
@@ -136,13 +137,14 @@ def _announce_joined(out: Tensor, node: Any, name: str) -> None:
     emit((_ENDED, name, (out._id,)))
 
 
-def _told(field: str, kept: SavedTensor, out: Tensor) -> tuple[Any, ...]:
+def _told(field: str, kept: SavedTensor | Tensor, out: Tensor) -> tuple[Any, ...]:
     """What TensorSaved says behind the node; ``out`` is the new result, which may be what was saved."""
-    tensor: Any = out if kept._is_output else kept._tensor
+    bare = isinstance(kept, Tensor)
+    tensor: Any = kept if bare else out if kept._is_output else kept._tensor
     if not tensor._id:
         announce(tensor)
     sid, nbytes = storage_facts(tensor)
-    return field, tensor._id, sid, nbytes, kept._version, kept._is_output
+    return (field, tensor._id, sid, nbytes, *((0, False) if bare else (kept._version, kept._is_output)))
 
 
 def _ids(out: Any) -> tuple[int, ...]:

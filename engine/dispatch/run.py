@@ -272,6 +272,17 @@ class Pointwise:
         return laid_out(array, self.strides(array.shape, sources))
 
 
+def with_number(ufunc: Callable[..., Any], tensor: Tensor, number: Any, reflected: bool = False) -> Tensor | None:
+    """The short way of an op of a floating CPU tensor and a usual number (on the left if ``reflected``), else None."""
+    array, kind, small = tensor._array, tensor.dtype, number.__class__ in (int, float) and -1000 < number < 1000
+    if not small or not tensor._plain or kind not in FLOATS:
+        return None
+    result = ufunc(number, array) if reflected else ufunc(array, number)
+    if result.__class__ is not np.ndarray or result.strides != array.strides or not array.size:
+        return None
+    return fresh(result, kind)
+
+
 def pointwise(
     function: Callable[..., Any],
     *,
@@ -312,7 +323,7 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         """Compute the result; tensors among the arguments reach the function as arrays."""
-        if all(a.__class__ is Tensor and a._plain for a in args):
+        if all(isinstance(a, Tensor) and a._plain for a in args):
             return self._on_arrays([a._array for a in args])
         where = one_device(flattened(args))
         inputs = [_as_arrays(a) for a in args]
@@ -382,6 +393,11 @@ class Into:
             if other is not None:
                 self.ufunc(target._array, other, out=target._array)
                 return target
+        elif self.ufunc is not None and target._plain and target.dtype in FLOATS and _is_scaled(args):
+            other = self._like(target, args[0])
+            if other is not None:  # an optimizer's step
+                target._array[...] = self.run.function(target._array, other, args[1])  # type: ignore[attr-defined]
+                return target
         if isinstance(self.run, (Pointwise, Guarded)):
             self.run.admit(target, *args)
         if not self.lenient:
@@ -416,6 +432,11 @@ class Into:
 def _unscaled(args: tuple[Any, ...]) -> bool:
     """Whether nothing follows the other operand, or an ``alpha`` of 1 (which True and 1.0 are not)."""
     return len(args) == 1 or (len(args) == 2 and args[1] == 1 and args[1].__class__ is int)
+
+
+def _is_scaled(args: tuple[Any, ...]) -> bool:
+    """Whether another tensor follows, and how often it is to be taken (``alpha``)."""
+    return len(args) == 2 and isinstance(args[0], Tensor) and args[1].__class__ in (int, float)
 
 
 def into(run: Run, lenient: bool = False) -> Run:

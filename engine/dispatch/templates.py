@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from stridescope.engine.dispatch.schema import Argument, Schema
 
+# The path of a call is written out in one function: between operators and kernels every Python call shows. The core is
+# the part that the recorded path runs as well, between what it announces.
+CORE = """
+def {name}({signature}):
+#body
+"""
 TEMPLATE = """
 def {name}({signature}):
     if journal.full:
         return stage_full(op, guarded, ({names}))
     try:
-        return core({names})
+#body
     except Exception:
         stage_failed(op, ({names}))
         raise
@@ -35,21 +43,19 @@ def {name}({signature}):
         ended(out, {label})
         return out
     try:
-        return core({names})
+#body
     except Exception:
         stage_failed(op, ({names}))
         raise
 """
 KERNEL = """
-def {name}({signature}):
     out = run({names})
     if ({wants}) and grad_mode.enabled:
-        stage_track(op, ({names}), out)
+        stage_track({names}out)
     return out
 """
 # Pointwise ops of like operands on the CPU: NumPy's result is PyTorch's when its strides are those of the operands.
 UNARY = """
-def {name}({signature}):
     kind = self.dtype
     if kind in quick and self._plain:
         a = self._array
@@ -71,13 +77,13 @@ def {name}({signature}):
     else:
         out = run({names})
     if ({wants}) and grad_mode.enabled:
-        stage_track(op, ({names}), out)
+        stage_track({names}out)
     return out
 """
-FITS = "r.strides == a.strides and r.dtype is a.dtype and r.size"  # empty results have strides of their own
-FITS_OTHER = "r.flags.c_contiguous and a.flags.c_contiguous and r.dtype is gives.np and 1 not in a.shape and r.size"
+# Whether NumPy's result is laid out as PyTorch's; empty results have strides of their own.
+FITS = "(r.strides == a.strides or in_order(r, a)) and r.dtype is a.dtype and r.size"
+FITS_OTHER = "r.flags.c_contiguous and orderly(a) and r.dtype is gives.np and 1 not in r.shape and r.size"
 BINARY = """
-def {name}({signature}):
     kind = self.dtype
     r = None
     if kind in quick and self._plain{plain_rest}:
@@ -85,7 +91,7 @@ def {name}({signature}):
         if isinstance({second}, Tensor):
             if {second}.dtype is kind and {second}._plain:
                 b = {second}._array
-                if a.strides == b.strides:
+                if a.strides == b.strides or orderly(a) and orderly(b):
                     try:
                         r = ufunc(a, b)
                     except ValueError:
@@ -111,11 +117,10 @@ def {name}({signature}):
     else:
         out = run({names})
     if ({wants}) and grad_mode.enabled:
-        stage_track(op, ({names}), out)
+        stage_track({names}out)
     return out
 """
 INPLACE = """
-def {name}({signature}):
     return stage_write(op, ({names}), ({wants}) and grad_mode.enabled)
 """
 COMPOSITE = """
@@ -123,8 +128,8 @@ def {name}({signature}):
     return function({names})
 """
 QUICK_VIEW = """
-def {name}({signature}):
-    if self._plain and self._view_info is None:
+    info = self._view_info
+    if self._plain and (info is None or info is untracked):
         a = self._array
         try:
             r = quick({array_names})
@@ -141,20 +146,29 @@ def {name}({signature}):
             out._plain = True
             out._id = 0
             base = self._base_tensor
-            out._base_tensor = self if base is None else base
+            out._base_tensor = base = self if base is None else base
             self._viewed = True
             tracked = grad_mode.enabled
-            if counter.value or not tracked:
-                mark_view(out, self, False)
+            if info is not None or counter.value or not tracked:
+                if counter.value or base._requires_grad or grad_mode.inference:
+                    mark_view(out, self, False)
+                else:
+                    out._view_info = untracked
             if self._requires_grad and tracked:
-                stage_track(op, ({names}), out)
+                stage_track({names}out)
             return out
     return stage_view(op, ({names}))
 """
 VIEW = """
-def {name}({signature}):
     return stage_view(op, ({names}))
 """
+
+
+def around(body: str, frame: str) -> str:
+    """The template ``frame`` with the body of a core in its place."""
+    before, after = frame.split("#body\n")
+    depth = "    " if before.rstrip().endswith("try:") else ""
+    return before + textwrap.indent(body.strip("\n"), depth) + "\n" + after
 
 
 def safe(name: str) -> str:

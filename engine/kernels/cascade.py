@@ -27,7 +27,7 @@ def cascade_sum(array: Array, over: tuple[int, ...], keepdims: bool, lanes: int)
     if array.size > LARGEST or not array.size or not over:
         return _large(array, over, keepdims)
     if array.flags.c_contiguous and len(over) == array.ndim:
-        total = np.asarray(_flat(array.reshape(-1), lanes))
+        total = np.asarray(flat_sum(array.reshape(-1), lanes))
     else:
         kept = [d for d in range(array.ndim) if d not in over]
         total = _summed(array, over, lanes).reshape([array.shape[d] for d in kept])
@@ -56,7 +56,7 @@ def _halved(array: Array, over: tuple[int, ...], dim: int, keepdims: bool) -> Ar
     return np.asarray(low + _halved(array[(*first, slice(half, None))], over, dim, keepdims))
 
 
-def _flat(row: Array, lanes: int) -> Any:
+def flat_sum(row: Array, lanes: int) -> Any:
     """The sum of one contiguous run."""
     size = row.size
     if size < lanes:

@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.autograd.formula import Derivative, Formula
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import DECLARED, define
-from stridescope.engine.dispatch.run import Guarded, Pointwise, pointwise, tensor_strides
+from stridescope.engine.dispatch.run import Guarded, Pointwise, pointwise, tensor_strides, with_number
 from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, cpp_name, dtype
 from stridescope.engine.kernels.fused import fused
 from stridescope.engine.layout import broadcast_shapes
@@ -165,6 +165,12 @@ sub_scalar = define(
     function=False,
 )
 
+
+def _from_number(self: Tensor, other: Any, alpha: Any) -> Tensor:
+    usual = with_number(np.subtract, self, other, reflected=True) if alpha.__class__ is int and alpha == 1 else None
+    return _subtract(other, self, alpha) if usual is None else usual
+
+
 rsub_tensor = define(
     "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     doc="Subtracts self, times alpha, from other.",
@@ -181,7 +187,7 @@ rsub_tensor = define(
 rsub = define(
     "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
     doc="Subtracts self, times alpha, from a number.",
-    run=lambda self, other, alpha: _subtract(other, self, alpha),
+    run=_from_number,
     node="RsubBackward1",
     grads={"self": lambda grad, self_scalar_type, alpha: real_if(self_scalar_type, scaled(-grad, conj(alpha)))},
     samples=[((3, 4), 2.0)],

@@ -136,12 +136,13 @@ def _fill_into(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def _filled(self: Tensor, mask: Tensor, value: Any) -> Tensor:
-    shape = broadcast_shapes(mask._array.shape, self._array.shape)
+    alike = mask._array.shape == self._array.shape
+    shape = self._array.shape if alike else broadcast_shapes(mask._array.shape, self._array.shape)
     _check_value(value)
     _check_mask(mask)
     number = _number(value, self.dtype)
     array = resolved(self)
-    target = np.array(np.broadcast_to(array, shape), order="C")
+    target = np.array(array if alike else np.broadcast_to(array, shape), order="C")
     np.copyto(target, number, where=mask._array)
     return fresh(target, self.dtype, one_device((self, mask)))
 

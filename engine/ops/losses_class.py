@@ -80,16 +80,33 @@ def _picked(array: Array, classes: Array) -> Array:
     return np.take_along_axis(array, classes[:, None], 1)[:, 0]
 
 
+def _unweighted(array: Array, numbers: Array, ignored: int) -> tuple[Array, Array] | None:
+    """Each row's loss and what it counts, the short way: of rows whose classes are all in place and none ignored."""
+    if array.ndim != 2 or not numbers.size or 0 <= ignored < array.shape[1]:
+        return None
+    if _least(numbers) < 0 or _most(numbers) >= array.shape[1]:
+        return None
+    return -array[np.arange(len(numbers)), numbers], np.ones(len(numbers), array.dtype)
+
+
+_least: Any = np.minimum.reduce
+_most: Any = np.maximum.reduce
+
+
 def _nll(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
     array, numbers = widened(resolved(self), self.dtype), resolved(target)
     if array.ndim == 1 and numbers.ndim == 1:
         numbers = numbers.reshape(())
-    ignored = numbers == ignore_index
     where = one_device((self, target, weight))
-    classes, counts = _weights(numbers, weight, ignored, array.shape[-1 if array.ndim == 1 else 1], array.dtype)
-    losses = np.where(ignored, array.dtype.type(0), -_picked(array, classes) * counts) if array.size else -counts
+    plain = _unweighted(array, numbers, ignore_index) if weight is None else None
+    if plain is not None:
+        losses, counts = plain
+    else:
+        ignored = numbers == ignore_index
+        classes, counts = _weights(numbers, weight, ignored, array.shape[-1 if array.ndim == 1 else 1], array.dtype)
+        losses = np.where(ignored, array.dtype.type(0), -_picked(array, classes) * counts) if array.size else -counts
     if reduction == NONE:
         return _made(losses, self.dtype, where), _made(np.zeros((), array.dtype), self.dtype, where)
     over = tuple(range(losses.ndim))

@@ -14,10 +14,11 @@ from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.overlap import refuse_overlap
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import cast, kernel, resolved, store
-from stridescope.engine.dtype import BOOL, FROM_NUMPY, cpp_name, scalar_name
+from stridescope.engine.dtype import BOOL, cpp_name, scalar_name
 from stridescope.engine.kernels.small_products import matrix_product
 from stridescope.engine.layout import broadcast_shapes, wrap_dim
 from stridescope.engine.ops.arithmetic import conj, scaled
+from stridescope.engine.ops.blends import blended, wide
 from stridescope.engine.ops.matmul_grads import first_factor_grad, second_factor_grad
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.views import expand_
@@ -190,26 +191,16 @@ def _blend(name: str, compute: Callable[..., Any], check: Callable[..., None]) -
 
     def run(self: Tensor, first: Tensor, second: Tensor, beta: Any, alpha: Any) -> Tensor:
         check(self, first, second)
-        return kernel(lambda c, a, b: _blended(c, compute(_wide(a), _wide(b)), beta, alpha))(self, first, second)  # type: ignore[no-any-return]
+        return kernel(lambda c, a, b: blended(c, compute(wide(a), wide(b)), beta, alpha))(self, first, second)  # type: ignore[no-any-return]
 
     return run
 
 
-def _wide(array: Any) -> Any:
-    return array.astype(np.float32) if array.dtype.itemsize == 2 and array.dtype.kind not in "iu" else array
-
-
-def _blended(summand: Any, result: Any, beta: Any, alpha: Any) -> Any:
-    kind = FROM_NUMPY[result.dtype]
-    if alpha != 1:
-        result = result * number_of(alpha, kind)
-    if beta != 0:
-        result = result + np.multiply(summand.astype(result.dtype), number_of(beta, kind))
-    return np.ascontiguousarray(np.broadcast_to(result, result.shape).astype(summand.dtype))
-
-
 def fits(summand: Tensor, shape: Sequence[int]) -> None:
     """Refuse a summand that cannot be stretched to the product's shape."""
+    own = summand._array.shape
+    if own and own == shape[-len(own) :]:
+        return
     expand_.view(summand, shape, False)  # type: ignore[misc]
 
 

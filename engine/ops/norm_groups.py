@@ -15,6 +15,7 @@ from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, dtype
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.norm_layers import (
+    centred,
     check_normalized,
     gradient,
     gradient_of,
@@ -49,12 +50,13 @@ def _layer_norm(
     if not array.size:
         stats = np.zeros((*array.shape[: axes[0]], *(1,) * len(axes)))
         return _made(array, input.dtype, input), _made(stats, kind, input), _made(stats, kind, input)
-    mean, var = statistics_of(array, axes)
+    mean, var, result = centred(array, axes)
     rstd = 1 / np.sqrt(var + eps)
-    result = (array - mean) * rstd
-    scale, shift = _double(weight), _double(bias)
-    result = result if scale is None else result * scale
-    result = result if shift is None else result + shift
+    result *= rstd
+    if weight is not None:
+        result *= _double(weight)
+    if bias is not None:
+        result += _double(bias)
     return _made(result, input.dtype, input), _made(mean, kind, input), _made(rstd, kind, input)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from stridescope.engine.dtype import BOOL, FLOAT, INTEGER, dtype, float64
+from stridescope.engine.dtype import BOOL, FLOAT, INTEGER, dtype, float32, float64
 
 C_TYPES = {
     "float32": "float", "float64": "double", "int64": "int64_t", "int32": "int", "int16": "int16_t", "int8": "int8_t",
@@ -50,8 +50,14 @@ def filler_of(value: Any, kind: dtype, count: int) -> Any:
     return number_of(value, kind)
 
 
+_USUAL: frozenset[Any] = frozenset((int, float))
+_EXACT = 1 << 24  # up to here every dtype that is asked first holds the number, however it is converted
+
+
 def number_of(value: Any, kind: dtype) -> Any:
     """The number as a NumPy scalar of the dtype; raises RuntimeError where it does not fit."""
+    if value.__class__ in _USUAL and kind in (float32, float64) and -_EXACT <= value <= _EXACT:
+        return kind.np.type(value)
     check_number(value, kind)
     if isinstance(value, complex) and not kind.is_complex and kind.category != BOOL:
         value = value.real

@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.promote import result_type
-from stridescope.engine.dispatch.run import Guarded, laid_out, resolved, row_major, tensor_strides
+from stridescope.engine.dispatch.run import Guarded, laid_out, resolved, row_major, tensor_strides, with_number
 from stridescope.engine.dtype import INTEGER, bool_, complex128, float64
 from stridescope.engine.ops.arithmetic import conj, real_if
 from stridescope.engine.ops.lookup import where
@@ -88,7 +88,8 @@ def _scalar_run(self: Tensor, exponent: Any) -> Tensor:
         array = resolved(self) if exponent == 1 else np.ones(self.shape)
         strides = tensor_strides(self.shape, [self._array])
         return fresh(laid_out(array.astype(kind.np), strides), kind, self.device)
-    return _by_number(self, exponent)
+    usual = with_number(np.power, self, exponent)
+    return _by_number(self, exponent) if usual is None else usual
 
 
 def _scalar_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:

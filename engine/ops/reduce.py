@@ -11,9 +11,9 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.out_dtypes import expected_dtype, refusal
-from stridescope.engine.dispatch.run import cast, one_device, resolved
+from stridescope.engine.dispatch.run import FLOATS, cast, one_device, resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, can_cast, default_float, dtype, int64, scalar_name
-from stridescope.engine.kernels.cascade import LANES, ROWS, cascade_sum
+from stridescope.engine.kernels.cascade import LANES, LARGEST, ROWS, cascade_sum, flat_sum
 from stridescope.engine.kernels.rounded_product import rounded_product
 from stridescope.engine.layout import wrap_dim, wrap_dims
 from stridescope.engine.ops.arithmetic import conj, real_if
@@ -87,10 +87,23 @@ def summed(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtyp
     return wrapped(added(widened(array, target), axes(dims, array.ndim), keepdim, target), target, tensor)
 
 
+def _whole(tensor: Tensor, kind: dtype | None) -> Any:
+    """The sum of all elements as a NumPy scalar, the short way: of a dense floating tensor on the CPU; else None."""
+    array = tensor._array
+    if kind is not None or not tensor._plain or tensor.dtype not in FLOATS or not array.flags.c_contiguous:
+        return None
+    return flat_sum(array.reshape(-1), LANES[array.itemsize]) if ROWS <= array.size <= LARGEST else None
+
+
+def _sum_all(self: Tensor, dtype: dtype | None) -> Tensor:
+    total = _whole(self, dtype)
+    return summed(self, None, False, dtype) if total is None else fresh(np.asarray(total), self.dtype)
+
+
 sum_all = define(
     "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     doc="Adds up all elements.",
-    run=lambda self, dtype: summed(self, None, False, dtype),
+    run=_sum_all,
     node="SumBackward0",
     grads={"self": lambda grad, self_sym_sizes: grad.expand(self_sym_sizes)},
     samples=[((3, 4),)],
@@ -195,10 +208,17 @@ def _mean_of_all_into(tensor: Tensor, kind: dtype | None, out: Tensor) -> Tensor
     return _mean_into(tensor, None, False, kind, out)
 
 
+def _mean_all(self: Tensor, dtype: dtype | None) -> Tensor:
+    total = _whole(self, dtype)
+    if total is None:
+        return _mean(self, None, False, dtype)
+    return fresh(np.asarray(total / total.dtype.type(self._array.size)), self.dtype)
+
+
 mean_all = define(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     doc="The average of all elements.",
-    run=lambda self, dtype: _mean(self, None, False, dtype),
+    run=_mean_all,
     out=_mean_of_all_into,
     node="MeanBackward0",
     grads={"self": lambda grad, self_sym_sizes, self_sym_numel: grad.expand(self_sym_sizes) / self_sym_numel},

@@ -81,6 +81,19 @@ def _expand(self: Tensor, size: Sequence[int], implicit: bool) -> Layout:
     return expand(layout, size)
 
 
+def _expanded_array(array: Array, size: Sequence[int], implicit: bool) -> Array | None:
+    """The same on an array that is dense, where no size is left open."""
+    extra = len(size) - array.ndim
+    strides = [0] * extra
+    if extra and min(size[:extra]) < 2:
+        return None
+    for old, stride, wanted in zip(array.shape, array.strides, size[extra:], strict=True):
+        if wanted != old and (old != 1 or wanted < 2):
+            return None
+        strides.append(stride if wanted == old else 0)
+    return np.ndarray(size, array.dtype, array, 0, strides)
+
+
 def without(values: Sequence[int], dim: int) -> tuple[int, ...]:
     """The tuple without its entry at ``dim``."""
     return (*values[:dim], *values[dim + 1 :])
@@ -184,6 +197,8 @@ reshape_alias = define(
 
 def _reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     sizes = infer_size(shape, self._array.size)
+    if self._array.flags.c_contiguous and self._array.size:
+        return view.call(self, sizes)  # type: ignore[no-any-return]
     strides = view_strides(self._array.shape, self.strides, sizes)
     if strides is not None and is_contiguous(self._array.shape, self.strides):
         return view.call(self, sizes)  # type: ignore[no-any-return]
@@ -203,6 +218,7 @@ expand_ = define(
     "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
     doc="Repeats dims of size 1 by giving them stride 0.",
     view=_expand,
+    quick=_expanded_array,
     grads={"self": lambda grad, self_sym_sizes: grad.sum_to_size(self_sym_sizes)},
     samples=[((3, 1), (3, 4))],
     function=False,

@@ -6,9 +6,10 @@ import operator
 from typing import Any, Self
 
 from stridescope.engine.autograd.modes import grad_mode
-from stridescope.engine.dispatch.call import any_wants, track
+from stridescope.engine.dispatch.call import any_wants
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.recorded import Interceptors
+from stridescope.engine.dispatch.tracking import track
 from stridescope.engine.events import journal
 from stridescope.engine.tensor import Tensor, alias
 from stridescope.engine.torch._ops import overload_of
