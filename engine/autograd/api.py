@@ -10,6 +10,7 @@ from stridescope.engine.autograd.backward import execute
 from stridescope.engine.autograd.blank import ones, ones_like, zeros, zeros_like
 from stridescope.engine.autograd.edges import gradient_edge
 from stridescope.engine.autograd.leaf import retain_grad
+from stridescope.engine.autograd.lockstep import Lockstep, run_of
 from stridescope.engine.autograd.modes import transforms
 from stridescope.engine.autograd.node import Edge, Node
 from stridescope.engine.tensor import Size, Tensor
@@ -150,6 +151,9 @@ def grad(
         RuntimeError: an output needs a gradient to start with, or an input was not used.
         ValueError: ``materialize_grads`` together with ``allow_unused=False``.
     """
+    if Lockstep.levels and (level := run_of((outputs, inputs, grad_outputs))) is not None:
+        options = (create_graph, only_inputs, allow_unused, is_grads_batched, materialize_grads)
+        return level.lifted(lambda to, by, start: grad(to, by, start, True, *options), outputs, inputs, grad_outputs)
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."

@@ -9,7 +9,8 @@ from typing import Any
 from stridescope.engine.announce import tensor_id
 from stridescope.engine.autograd.edges import grad_fn_of, info_of, spread_requires_grad
 from stridescope.engine.autograd.handle import RemovableHandle, registered
-from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.autograd.lockstep import batch_of
+from stridescope.engine.autograd.modes import grad_mode, transforms
 from stridescope.engine.autograd.node import hooks_of
 from stridescope.engine.events import GradSet, RequiresGradSet, journal
 from stridescope.engine.storage import Version
@@ -23,8 +24,22 @@ NOT_A_LEAF = (
 
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Switch gradients for a leaf on or off; raises RuntimeError for non-leaves and integer tensors."""
+    if transforms:
+        raise RuntimeError(
+            "You are attempting to call Tensor.requires_grad_() (or perhaps using torch.autograd.functional.* APIs) "
+            "inside of a function being transformed by a functorch transform. This is unsupported, please attempt to "
+            "use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside "
+            "of a function being transformed instead."
+        )
     _switch(self, requires_grad, "only Tensors of floating point dtype can require gradients")
     return self
+
+
+def leaf_at(tensor: Tensor) -> Any:
+    """A leaf at the tensor's place: another one on its memory, without its history, that requires grad."""
+    made = alias(tensor)
+    made._requires_grad = True
+    return made
 
 
 def require_grad(tensor: Tensor) -> None:
@@ -32,6 +47,20 @@ def require_grad(tensor: Tensor) -> None:
     if tensor.dtype.category < 2:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     tensor._requires_grad = True
+
+
+def _is_shown(tensor: Tensor) -> bool:
+    """Whether the history is the script's own: not that of a vmap's examples, which leads out of the vmap."""
+    batch = batch_of(tensor)
+    return batch is None or bool(transforms) and batch.level is not getattr(transforms[-1], "__self__", None)
+
+
+def _requires_grad(self: Tensor) -> bool:
+    return self._requires_grad and _is_shown(self)
+
+
+def _grad_fn(self: Tensor) -> Any:
+    return grad_fn_of(self) if _is_shown(self) else None
 
 
 def set_requires_grad(self: Tensor, value: Any) -> None:
@@ -139,10 +168,10 @@ def version_of(self: Tensor) -> int:
 
 
 METHODS: dict[str, Any] = {
-    "grad_fn": property(grad_fn_of),
+    "grad_fn": property(_grad_fn),
     "is_leaf": property(lambda self: grad_fn_of(self) is None),
     "_version": property(version_of),
-    "requires_grad": property(lambda self: self._requires_grad, set_requires_grad),
+    "requires_grad": property(_requires_grad, set_requires_grad),
     "_backward_hooks": property(lambda self: self._hooks, lambda self, hooks: setattr(self, "_hooks", hooks)),
     "_post_accumulate_grad_hooks": property(
         lambda self: self._post_hooks, lambda self, hooks: setattr(self, "_post_hooks", hooks)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.autograd.edges import gradient_edge
+from stridescope.engine.autograd.leaf import leaf_at
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import Gradients, Node, set_history
 from stridescope.engine.autograd.saved import SavedTensor
@@ -82,7 +83,7 @@ def _alias(value: Any, wanted: bool, tracked: bool) -> Any:
         return value
     if not wanted:
         return value.detach()
-    return value.view_as(value) if tracked else value.detach().requires_grad_()
+    return value.view_as(value) if tracked else leaf_at(value)
 
 
 def _recorded(function: Callable[..., Any], args: list[Any]) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd.history import check_inference
+from stridescope.engine.autograd.lockstep import Lockstep, run_of
 from stridescope.engine.autograd.modes import ForwardMode, grad_mode
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.out_dtypes import CASTING, OF_COMPLEX, OF_OUT, refusal, refusal_of_one
@@ -43,6 +44,11 @@ APART = frozenset(
 def write_out(op: Op, values: list[Any], out: Any) -> Any:
     """Run the op without recording a graph and write its results into ``out`` (one tensor or several)."""
     targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    if Lockstep.levels and run_of([values, targets]) is not None:
+        raise RuntimeError(
+            f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view "
+            "ops."
+        )
     _refuse_gradients(op, values, targets)
     if op.name in DTYPE_AT_ONCE:
         want = bool_ if op.name in ("any", "all") else values[0].dtype

@@ -8,6 +8,7 @@ from typing import Any
 from stridescope.engine.autograd import leaf
 from stridescope.engine.autograd.api import backward
 from stridescope.engine.autograd.history import mark_inference
+from stridescope.engine.autograd.lockstep import batch_of
 from stridescope.engine.dispatch.invalid_arguments import type_name
 from stridescope.engine.dispatch.parser import is_number
 from stridescope.engine.dtype import FLOAT, scalar_name
@@ -129,6 +130,8 @@ def _c_name(tensor: Tensor) -> str:
 
 def _data(self: Tensor) -> Tensor:
     """The same storage and layout, without history and with a version counter of its own."""
+    if batch_of(self) is not None:
+        raise RuntimeError("accessing `data` under vmap transform is not allowed")
     result = alias(self)
     result._version_counter = None
     if self._inference:

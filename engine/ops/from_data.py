@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd.leaf import require_grad
+from stridescope.engine.autograd.lockstep import batch_of
 from stridescope.engine.device import device
 from stridescope.engine.dispatch.invalid_arguments import type_name
 from stridescope.engine.dispatch.pinned import pin
@@ -163,6 +164,17 @@ def _home(data: Any) -> device | None:
 _MISSING = object()
 
 
+def refuse_batched(tensor: Tensor) -> None:
+    """Refuse to copy a tensor that stands for many examples of a vmap into one."""
+    if batch_of(tensor) is not None:
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+            "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+            "detach_() cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad "
+            "function in torch/optim/optimizer.py as the solution."
+        )
+
+
 def tensor(
     data: Any = _MISSING,
     *extra: Any,
@@ -181,6 +193,7 @@ def tensor(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
         )
+        refuse_batched(data)
     array, kind = array_of(data, _checked_dtype("tensor", dtype))
     made = from_values(array, kind, _device(device) or _home(data), requires_grad)
     return pin(made) if pin_memory else made

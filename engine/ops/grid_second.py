@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd import api
+from stridescope.engine.autograd.leaf import leaf_at
 from stridescope.engine.autograd.modes import enable_grad, grad_mode
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import int64
@@ -47,7 +48,7 @@ def second_grads(
 
 def _point(tensor: Tensor, create: bool) -> Any:
     """An alias to differentiate by: what arrives through another argument's history is that argument's."""
-    return tensor.view_as(tensor) if create and tensor._requires_grad else tensor.detach().requires_grad_()
+    return tensor.view_as(tensor) if create and tensor._requires_grad else leaf_at(tensor)
 
 
 class _Axis:

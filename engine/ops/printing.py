@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from stridescope.engine.autograd.modes import ForwardMode
+from stridescope.engine.autograd.modes import ForwardMode, transforms
 from stridescope.engine.dispatch.launches import read_back
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import bool_, default_float, int64
@@ -226,8 +226,16 @@ def _joined(body: str, suffixes: list[str], indent: int) -> str:
     return f"{body})"
 
 
+# How tensors are printed that depend on a transform of torch.func at work; None for all others.
+transformed_text: list[Callable[[Tensor], str | None]] = []
+
+
 def text(self: Tensor, *, tensor_contents: str | None = None) -> str:
     """The printed form; ``tensor_contents`` replaces the numbers."""
+    if transforms and tensor_contents is None:
+        for transformed in transformed_text:
+            if (said := transformed(self)) is not None:
+                return said
     plain = type(self).__module__.startswith(("torch", "stridescope.")) and type(self).__name__ in (
         "Tensor",
         "Parameter",

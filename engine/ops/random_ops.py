@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.leaf import require_grad
 from stridescope.engine.device import device
 from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.dispatch.elementwise import not_implemented
@@ -36,7 +37,9 @@ Filler = Callable[[Tensor], Tensor]
 def _new(size: Sequence[int], kind: dtype, on: device | None, grad: bool | None, filler: Filler) -> Tensor:
     tensor = made(np.zeros(checked(size), kind.np), kind, on, False)
     filler(tensor)
-    return tensor.requires_grad_() if grad else tensor
+    if grad:
+        require_grad(tensor)
+    return tensor
 
 
 def _new_like(
@@ -48,7 +51,9 @@ def _new_like(
     array = np.ndarray(self._array.shape, kind.np, memory if memory.size else bytearray(), 0, strides)
     tensor = fresh(array, kind, place_of(on) if on else self.device)
     filler(tensor)
-    return tensor.requires_grad_() if grad else tensor
+    if grad:
+        require_grad(tensor)
+    return tensor
 
 
 def _uniform(generator: Any = None) -> Filler:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.leaf import require_grad
 from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
@@ -17,6 +18,7 @@ from stridescope.engine.layout import broadcast_shapes, dense_strides_like
 from stridescope.engine.ops import random_fill
 from stridescope.engine.ops.creation import OPTIONS, checked, made, zeros_like
 from stridescope.engine.ops.generator import source_for
+from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.random_fill import fill, host_stream
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
@@ -133,7 +135,9 @@ def _sized(size: Any, mean: float, std: float, generator: Any, dtype: Any, devic
     kind = dtype or default_float()
     tensor = made(np.zeros(checked(size), kind.np), kind, device, False)
     random_fill.normal(tensor, mean, std, generator)
-    return tensor.requires_grad_() if grad else tensor
+    if grad:
+        require_grad(tensor)
+    return tensor
 
 
 define(
@@ -321,7 +325,7 @@ def _noise(input: Tensor, p: float, feature: bool) -> Any:
             raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
         blank: Any = input.new_empty((*shape[:2], *(1,) * (len(shape) - 2)))
     else:
-        blank = _blank(input)
+        blank = op_call("empty_like")(input)
     return bernoulli_.call(blank, 1 - p, None)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.lockstep import batch_of
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.launches import read_back
 from stridescope.engine.dispatch.run import resolved
@@ -51,8 +52,15 @@ def item(self: Tensor) -> Any:
     return resolved(self).item()
 
 
+def _refuse_memory(tensor: Tensor) -> None:
+    """Refuse to show the memory of a tensor that stands for many."""
+    if before_reading and batch_of(tensor) is not None:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers."""
+    _refuse_memory(self)
     read_back(self)
     return resolved(self).tolist()
 
@@ -121,6 +129,7 @@ def numpy(self: Tensor, *, force: bool = False) -> Array:
     """An array over the tensor's own memory; raises when it needs a copy, unless ``force`` allows one."""
     if force:
         return numpy(self.detach().cpu().resolve_conj().resolve_neg())
+    _refuse_memory(self)
     _check_numpy(self)
     if self.dtype.name == "bfloat16":
         raise TypeError(f"Got unsupported ScalarType {scalar_name(self.dtype)}")

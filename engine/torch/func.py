@@ -1,6 +1,6 @@
 """``torch.func``: functions of functions, built on ``torch.autograd.grad``.
 
-``vmap`` calls the function once per example and stacks the results: the same values, not the speed.
+``vmap`` is :mod:`stridescope.engine.torch._vmap`'s.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ from typing import Any
 from stridescope.engine.autograd import api
 from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.autograd.function import applied
+from stridescope.engine.autograd.leaf import leaf_at
+from stridescope.engine.autograd.lockstep import own as all_own
+from stridescope.engine.autograd.lockstep import peel
 from stridescope.engine.autograd.modes import enable_grad, transforms
-from stridescope.engine.autograd.node import AccumulateGrad, Node
-from stridescope.engine.autograd.task import children_first
+from stridescope.engine.dtype import FLOAT
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch import _captures
 from stridescope.engine.torch._functional_call import called
 from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch._trees import flatten, outline, structure, tree_map
-from stridescope.engine.torch._vmap import NEEDS_CONTEXT, vmap
+from stridescope.engine.torch._vmap import vmap
+from stridescope.engine.torch._vmap_level import NEEDS_CONTEXT
+from stridescope.engine.torch._wrapped_text import Differentiated, differentiated, leaves_below
 from stridescope.engine.torch.autograd import forward_ad
 
 Function = Callable[..., Any]
@@ -39,11 +43,22 @@ def _points(trees: Sequence[Any]) -> tuple[list[Tensor], list[Any]]:
     def point(leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
             raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
-        fresh = leaf.view_as(leaf) if leaf._requires_grad else forward_ad.detached(leaf).requires_grad_()
+        fresh: Tensor = peel(_point, leaf)
         points.append(fresh)
         return fresh
 
     return points, [tree_map(point, tree) for tree in trees]
+
+
+def _point(leaf: Any) -> Any:
+    """Where to differentiate: a leaf of its own, or a view that leads on to what is differentiated outside."""
+    if leaf.dtype.category < FLOAT:
+        raise RuntimeError("only Tensors of floating point dtype can require gradients")
+    if leaf._requires_grad:
+        return leaf.view_as(leaf)
+    made = forward_ad.detached(leaf)
+    made._requires_grad = True
+    return made
 
 
 def _chosen(argnums: Any, args: Sequence[Any]) -> tuple[int, ...]:
@@ -66,10 +81,15 @@ def _chosen(argnums: Any, args: Sequence[Any]) -> tuple[int, ...]:
 def _transforming(points: Sequence[Tensor]) -> Iterator[None]:
     """Inside, custom functions need a ``setup_context``; ``backward`` and writes into captured tensors are refused."""
     transforms.append(_custom)
+    own = all_own(list(points))
+    for point in own:
+        point.__dict__["_point"] = True
+    differentiated.append(Differentiated(len(transforms), frozenset(map(id, own))))
     try:
         with _captures.refused(points):
             yield
     finally:
+        differentiated.pop()
         transforms.remove(_custom)
 
 
@@ -102,16 +122,15 @@ def _all_tensors(output: Any, name: str) -> None:
 
 def _settled(results: Sequence[Tensor], points: Sequence[Tensor]) -> list[Tensor]:
     """Without history where it leads only to the points themselves, as the outermost transform gives them."""
-    own = {id(point) for point in points}
+    own = {id(point) for point in all_own(list(points))}
     return [one if _leads_elsewhere(one, own) else forward_ad.detached(one) for one in results]
 
 
 def _leads_elsewhere(tensor: Tensor, own: set[int]) -> bool:
-    node = tensor._node
-    if node is None:
-        return tensor._requires_grad and id(tensor) not in own
-    nodes: list[Node] = children_first([node])
-    return any(isinstance(each, AccumulateGrad) and id(each.variable) not in own for each in nodes)
+    """Whether a tensor depends on other leaves; points of transforms that are over do not count."""
+    others = [leaf for leaf in leaves_below(all_own([tensor])[0]) if id(leaf) not in own]
+    active: set[int] = set().union(*(each.points for each in differentiated))
+    return any("_point" not in leaf.__dict__ or id(leaf) in active for leaf in others)
 
 
 def _call_at(func: Function, args: tuple[Any, ...], kwargs: dict[str, Any], numbers: tuple[int, ...]) -> Any:
@@ -303,7 +322,7 @@ def _pushed_by_pulling(func: Function, primals: Any, tangents: Any, has_aux: boo
         with _transforming(points):
             output, aux = _with_aux(func(*trees), _JVP, has_aux)
         outputs, rebuild = flatten(output)
-        starts = [zeros_like(one).requires_grad_() for one in outputs]
+        starts = [leaf_at(zeros_like(one)) for one in outputs]
         first = api.grad(outputs, points, starts, create_graph=True, allow_unused=True)
         pairs = [(g, v) for g, v in zip(first, flatten(tangents)[0], strict=True) if g is not None]
         found = api.grad([g for g, _ in pairs], starts, [v for _, v in pairs], create_graph=True, allow_unused=True)
@@ -323,8 +342,11 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        found = rows(*args, **kwargs)
         numbers = _chosen(argnums, args)
+        for leaf in flatten([args[number] for number in numbers])[0]:
+            if isinstance(leaf, Tensor) and leaf.dtype.category < FLOAT:
+                raise ValueError(f"Expected primal to be floating point or complex, but got: {leaf.dtype}")
+        found = rows(*args, **kwargs)
         wide = [leaf._array.ndim for number in numbers for leaf in flatten(args[number])[0]]
         jacobian, aux = found if has_aux else (found, None)
         leaves, unflatten = flatten(jacobian)

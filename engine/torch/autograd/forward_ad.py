@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 from stridescope.engine.autograd import api
 from stridescope.engine.autograd.blank import zeros_like
+from stridescope.engine.autograd.leaf import leaf_at
+from stridescope.engine.autograd.lockstep import peel
 from stridescope.engine.autograd.modes import ForwardMode, ModeContext, enable_grad
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.recorded import Interceptors
@@ -97,7 +99,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"{level} is not supported."
         )
     _check_sizes(tensor, tangent)
-    dual = tensor.view_as(tensor) if tensor._requires_grad else alias(tensor)
+    dual: Tensor = peel(_again, tensor)
     _set_tangent(dual, _laid_out(tangent, dual))
     return dual
 
@@ -107,10 +109,15 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if (_Levels.current if level is None else level) < 0:
         return UnpackedDualTensor(tensor, None)
     tangent = _tangent(tensor)
-    primal = tensor if tangent is None else (tensor.view_as(tensor) if tensor._requires_grad else alias(tensor))
+    primal = tensor if tangent is None else peel(_again, tensor)
     if primal is not tensor:
         primal.__dict__.pop("_tangents", None)
     return UnpackedDualTensor(primal, tangent)
+
+
+def _again(tensor: Tensor) -> Any:
+    """Another tensor on the same memory, with the same history, and without tangents."""
+    return tensor.view_as(tensor) if tensor._requires_grad else alias(tensor)
 
 
 def _check_sizes(tensor: Tensor, tangent: Tensor) -> None:
@@ -315,7 +322,7 @@ def _pushed(op: Op, args: tuple[Any, ...]) -> tuple[Tensor | None, ...]:
             if op.name.removesuffix("_") in ELEMENTWISE:
                 tangents[number] = api.grad(outputs[number], sources, vectors[0])[0]
                 continue
-            start = zeros_like(outputs[number]).requires_grad_()
+            start = leaf_at(zeros_like(outputs[number]))
             back = api.grad(outputs[number], sources, start, create_graph=True, allow_unused=True)
             pairs = [(b, v) for b, v in zip(back, vectors, strict=True) if b is not None and b._requires_grad]
             if pairs:
@@ -345,7 +352,7 @@ def _source(value: Any, sources: list[Tensor], vectors: list[Tensor]) -> Any:
     tangent = _tangent(value)
     if tangent is None:
         return value
-    source = value.view_as(value) if value._requires_grad else alias(value).requires_grad_()
+    source = peel(lambda own: own.view_as(own) if own._requires_grad else leaf_at(own), value)
     sources.append(source)
     vectors.append(tangent)
     return source
