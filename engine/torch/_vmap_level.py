@@ -56,10 +56,15 @@ _REFUSED = {
     **{
         name: "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over "
         f"aten::{name}. {_PLEASE}"
-        for name in ("nonzero", "unique_dim", "_unique2", "unique_consecutive")
+        for name in ("nonzero", "unique_dim", "_unique2")
     },
+    "_unique_consecutive": "vmap: We do not support batching operators that can output dynamic shape. Attempted to "
+    f"vmap over aten::unique_consecutive. {_PLEASE}",
     "masked_select": "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
     f"because for each batch this would return a differently shaped Tensor. {_PLEASE}",
+    "as_strided_scatter": "Error: aten::as_strided_scatter requires special handling, and does not yet have a batching "
+    "rule. Feel free to file a github issue!",
+    "histogramdd": "Batching rule not implemented for aten::histogramdd. We could not generate a fallback.",
     "equal": "Batching rule not implemented for aten::equal. We could not generate a fallback.",
     "allclose": f"vmap over torch.allclose isn't supported yet. {_PLEASE}",
     "rrelu": "vmap: we do not yet support aten::rrelu. Please file an issue",
@@ -104,7 +109,14 @@ class Level(Lockstep):
         self._refuse(op, args)
         if op.schema.writes:
             return self._written(op, args)
+        if op.name in ("as_strided", "as_strided_copy") and args[3] is not None:
+            return self._restrided(op, args)
         return self.lifted(op.call, *args)
+
+    def _restrided(self, op: Op, args: tuple[Any, ...]) -> Any:
+        """An offset into memory is meant for the first example; the others' memory begins elsewhere."""
+        moved = args[3] - args[0].offset
+        return self.lifted(lambda own: op.call(own, args[1], args[2], own.offset + moved), args[0])
 
     def _refuse(self, op: Op, args: tuple[Any, ...]) -> None:
         if op.name == "index" and any(isinstance(i, Tensor) and i.dtype is bool_ and self.depends(i) for i in args[1]):
@@ -112,9 +124,9 @@ class Level(Lockstep):
                 "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
                 "indexing with a boolean mask."
             )
-        if op.name in _REFUSED:
+        if op.name in _REFUSED and (op.name != "masked_select" or self.depends(args[1])):
             raise RuntimeError(_REFUSED[op.name])
-        if op.name in ("batch_norm", "instance_norm"):
+        if op.name in ("batch_norm", "instance_norm", "native_batch_norm", "_native_batch_norm_legit"):
             named = dict(zip((a.name for a in op.schema.arguments), args, strict=True))
             statistics = [named["running_mean"], named["running_var"]]
             training = named.get("training", named.get("use_input_stats"))

@@ -65,6 +65,11 @@ def test_writes_reach_every_example() -> None:
     assert torch.equal(own, x + 1) and result.data_ptr() == own.data_ptr()
 
 
+def test_an_offset_into_memory_is_each_examples_own() -> None:
+    whole = torch.arange(24.0).reshape(2, 3, 4)
+    assert vmap(lambda a: a.as_strided((2,), (4,), 1))(whole).tolist() == [[1.0, 5.0], [13.0, 17.0]]
+
+
 def test_transforms_nest_in_any_order() -> None:
     assert vmap(lambda a: F.jvp(torch.sin, (a,), (a,)))(x)[0].tolist() == x.sin().tolist()
     cube = lambda a: (a**3).sum()  # noqa: E731
