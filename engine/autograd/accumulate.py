@@ -48,7 +48,8 @@ def accumulate(leaf: Tensor, gradients: list[Tensor | None], others: int = 0) ->
         return
     old = leaf._grad
     if old is None:
-        if not grad_mode.enabled and sys.getrefcount(gradient) <= _SOLE + others and _obeys(gradient, leaf):
+        fits = not grad_mode.layout or _obeys(gradient, leaf)
+        if not grad_mode.enabled and sys.getrefcount(gradient) <= _SOLE + others and fits:
             leaf._grad = alias(gradient)
         else:
             leaf._grad = _relaid(gradient, leaf)
@@ -57,7 +58,7 @@ def accumulate(leaf: Tensor, gradients: list[Tensor | None], others: int = 0) ->
             leaf._grad = old + gradient
         else:
             old.add_(gradient)
-        if not _obeys(leaf._grad, leaf):
+        if grad_mode.layout and not _obeys(leaf._grad, leaf):
             _warn_of_layout(leaf._grad, leaf)
     if (emit := journal.emit) is not None:
         emit((GradAccumulated.code, tensor_id(leaf), tensor_id(leaf._grad), old is None))

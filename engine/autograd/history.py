@@ -64,6 +64,12 @@ def _chained(
     return lambda t: step(first(t))
 
 
+def remember_way(result: Tensor, source: Tensor, way: Callable[[Tensor], Tensor]) -> None:
+    """Let a view that is already known as one be made again as it was, after its storage was written."""
+    info = result._view_info = result._view_info or ViewInfo("plain", result.version_counter.value)
+    info.replay = _chained(way, source, result)
+
+
 def mark_inference(tensor: Tensor, kind: str = "inference") -> None:
     """Make a new tensor an inference tensor; its views take the long way and become such too.
 

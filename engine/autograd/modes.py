@@ -24,12 +24,14 @@ class GradMode(threading.local):
         inference: new tensors are inference tensors and nothing is tracked.
         asked: in inference mode, what ``enable_grad`` and the like have asked for: it is shown, and nothing more.
         formula: a derivative formula runs and is itself recorded (``create_graph``).
+        layout: the first gradient of a leaf gets the leaf's layout.
     """
 
     enabled: bool = True
     inference: bool = False
     asked: bool = False
     formula: bool = False
+    layout: bool = True
 
 
 grad_mode = GradMode()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stridescope.engine.torch._not_yet import NAMES, attribute_of
+from stridescope.engine.torch.autograd.profiler import record_function
 
 
 def _no() -> bool:
@@ -47,13 +48,14 @@ MODULES: dict[str, dict[str, Any]] = {
         "annotate": _annotated, "Final": typing.Final,
     },
     "mps": _NO_DEVICE,
+    "profiler": {"record_function": record_function},
     "mtia": _NO_DEVICE,
     "xpu": _NO_DEVICE,
     **{
         name: {}
         for name in (
             "ao", "classes", "export", "futures", "fx", "hub", "library", "monitor", "nested", "onnx", "overrides",
-             "package", "profiler", "quantization", "sparse",
+             "package", "quantization", "sparse",
         )
     },
 }  # fmt: skip

@@ -58,11 +58,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         "comm", "current_blas_handle", "current_solver_handle", "gds", "green_contexts", "jiterator",
         "make_graphed_callables", "nccl", "sparse", "tunable",
     ),
-    "torch.autograd": ("enforce_grad_layout_policy", "profiler", "profiler_legacy", "profiler_util"),
-    "torch.autograd.graph": (
-        "region_activation_memory_budget", "set_override_stale_capture_stream",
-        "set_warn_on_accumulate_grad_stream_mismatch",
-    ),
+    "torch.autograd": ("profiler_legacy", "profiler_util"),
 }  # fmt: skip
 
 

@@ -12,6 +12,8 @@ from stridescope.engine.autograd.function import (
     once_differentiable,
 )
 
+_ContextMethodMixin = FunctionCtx  # its older name
+
 __all__ = [
     "FunctionCtx", "BackwardCFunction", "FunctionMeta", "Function", "once_differentiable", "InplaceFunction",
     "NestedIOFunction",
