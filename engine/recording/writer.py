@@ -158,15 +158,17 @@ class Writer:
         codes = bytes(map(_code_of, rows))
         ends = self._schema.bundles.counts[np.frombuffer(codes, np.uint8)].cumsum()  # the steps up to each row's end
         cuts = np.searchsorted(ends, np.arange(BATCH, int(ends[-1]), BATCH)) + 1
-        start, before = 0, 0
+        start, before, packed = 0, 0, []
         for stop in dict.fromkeys([*cuts.tolist(), len(rows)]):
             kinds, body = pack_rough(
                 rows[start:stop], codes[start:stop], self._blobs.keep, self._schema, self._compress
             )
             start, count, before = stop, int(ends[stop - 1]) - before, int(ends[stop - 1])
             last = self._steps + count - 1
-            self._database.execute("INSERT INTO events VALUES (?, ?, ?, ?)", (self._steps, last, kinds, body))
+            packed.append((self._steps, last, kinds, body))
             self._steps += count
+        # At once: each call of SQLite's hands Python to the script's thread and asks for it back.
+        self._database.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", packed)
         self._blobs.write(self._database)
         if SourceSeen.code in codes:
             for row in rows:

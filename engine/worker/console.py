@@ -14,11 +14,12 @@ from typing import Any
 
 from stridescope.engine.events import FrameEntered, FrameLeft, journal
 from stridescope.engine.worker import tracebacks
+from stridescope.engine.worker.bindings import emit
 from stridescope.engine.worker.frame_locals import locals_of, write_back
 from stridescope.engine.worker.inspection import parts_of
 from stridescope.engine.worker.positions import Where, span_at
 from stridescope.engine.worker.protocol import Inspect, Inspected, Part
-from stridescope.engine.worker.tracer import Tracer, emit
+from stridescope.engine.worker.tracer import Tracer
 
 CONSOLE = "<console>"  # the file name of what is typed
 MOST = 20_000  # characters of an answer

@@ -3,6 +3,9 @@
 Until 3.12, ``frame.f_locals`` of a function is a copy that Python keeps in the frame: asking for it changes what the
 script got from ``locals()`` before, and keeps alive whatever the script lets go of. Python 3.12 has another door to
 one variable at a time; 3.13 made ``f_locals`` a view. Under ``settrace`` (3.11) the copy is made anyway.
+
+All these doors are slow for what a tracer reads at every line. Where the interpreter's own slots are laid out as in
+CPython 3.11 to 3.13 on 64 bits, they are read where they lie, at a tenth of the price (:func:`layout_of`).
 """
 
 from __future__ import annotations
@@ -10,9 +13,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+import sysconfig
 import types
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 OPTIMIZED = 1  # CO_OPTIMIZED: the locals stand in slots, not in a dict
 
@@ -85,6 +89,69 @@ else:
     def reader_of(frame: types.FrameType) -> Read:
         """Return what reads a local of a function's frame; it raises KeyError or NameError for what is not there."""
         return frame.f_locals.__getitem__
+
+
+class Layout(NamedTuple):
+    """Where a code object's frames have their locals."""
+
+    places: dict[str, int]  # by name
+    cells: frozenset[str]  # names that closures share
+    values: type[ctypes.Array[Any]]  # the slots of a frame
+
+
+# ``PyFrameObject.f_frame`` and ``_PyInterpreterFrame.localsplus``, in bytes: Include/internal/pycore_frame.h.
+_INTERPRETER_FRAME, _SLOTS = 24, 72
+
+
+def layout_of(code: types.CodeType) -> Layout | None:
+    """Return where frames of a function have their locals; None where this Python lays them out otherwise."""
+    return _layout(code) if _slots_are_known() else None
+
+
+def _layout(code: types.CodeType) -> Layout:
+    shared = frozenset(code.co_cellvars + code.co_freevars)
+    count = len(code.co_varnames) + len(shared.difference(code.co_varnames))
+    name_of: Callable[[int], str] = code._varname_from_oparg  # type: ignore[attr-defined]
+    places = {name_of(place): place for place in range(count)}
+    return Layout(places, shared, ctypes.py_object * count)
+
+
+def lasting_reader(frame: types.FrameType, layout: Layout) -> Read:
+    """Return what reads a local as :func:`reader_of` does; it may be kept as long as the frame, and keeps nothing."""
+    places, cells, kind = layout
+    lies_at = ctypes.c_void_p.from_address(id(frame) + _INTERPRETER_FRAME)
+    base: int | None = 0
+    values: Any = ()
+
+    def read(name: str) -> Any:
+        nonlocal base, values
+        if (now := lies_at.value) != base:  # a frame moves when its call ends before it does
+            base, values = now, kind.from_address((now or 0) + _SLOTS)
+        try:
+            value = values[places[name]]
+            return value.cell_contents if name in cells and type(value) is types.CellType else value
+        except ValueError:  # an empty slot, an empty cell
+            raise NameError(name) from None
+
+    return read
+
+
+@functools.cache
+def _slots_are_known() -> bool:
+    """Say whether this Python is one of those whose frames were looked into, and has them so."""
+    known = sys.implementation.name == "cpython" and (3, 11) <= sys.version_info[:2] <= (3, 13)
+    odd = hasattr(sys, "getobjects") or bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+    return known and not odd and ctypes.sizeof(ctypes.c_void_p) == 8 and _probe(1.5, [])
+
+
+def _probe(number: float, shared: list[object]) -> bool:
+    """Read this very call's locals and compare."""
+
+    def closure() -> object:
+        return shared
+
+    read = lasting_reader(frame := sys._getframe(), _layout(frame.f_code))
+    return read("number") is number and read("shared") is closure() and read("closure") is closure
 
 
 def write_back(frame: types.FrameType) -> None:

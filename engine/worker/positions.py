@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from stridescope.engine.autograd.relay import Relay
 
 if TYPE_CHECKING:
-    from stridescope.engine.worker.tracer import Call
+    from stridescope.engine.worker.calls import Call
 
 Where = tuple[int, int, int, int, int, int]
 NOWHERE: Where = (0, 0, 0, 0, 0, 0)

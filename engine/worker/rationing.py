@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING
 from stridescope.engine.worker.names import Names
 
 if TYPE_CHECKING:
-    from stridescope.engine.worker.tracer import Call, Code
+    from stridescope.engine.worker.calls import Call, Code
 
 STRIDE = 251  # lines between two samples: a prime, so that the samples fall on every line of a loop
 WITHOUT_NAMES = 400  # estimated visits after which a line's names are not followed
 SILENT = 2_000  # estimated visits after which a line is not recorded
 CALLS = 1_000  # calls in a row without an op after which a function is not recorded
-LINE_SECONDS = 8e-6  # what a recorded line takes, its names and the recording's own thread included
+AMONG_OPS = 2  # a line between ops that take their time too counts so often: it is rationed that much earlier
+LINE_SECONDS = 6e-6  # what a recorded line takes, its names and the recording's own thread included
 LINES_SHARE = 0.1  # of the time; a script between whose ops more lines run than that allows is rationed too
 FREE_LINES = 8_000  # so many are recorded before any question of what they cost
 UNFOLLOWED = "… (changes too often to be recorded)"
@@ -52,10 +53,10 @@ class Ration:
         share = LINES_SHARE * (time.process_time() - self._began)
         return self._lines > FREE_LINES and self._lines * LINE_SECONDS > share
 
-    def sample(self, call: Call, line: int) -> Names | None:
+    def sample(self, call: Call, line: int, weight: int = 1) -> Names | None:
         """Take note that a line was reached in a stretch without ops; return what it is rationed to from now on."""
         code = call.code
-        visits = code.visits.get(line, 0) + STRIDE
+        visits = code.visits.get(line, 0) + weight * STRIDE
         code.visits[line] = visits
         if visits < WITHOUT_NAMES:
             return None

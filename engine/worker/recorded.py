@@ -15,10 +15,11 @@ from stridescope.engine.events import ExceptionRaised, RecordingCut, ScriptEnded
 from stridescope.engine.recording.writer import Writer
 from stridescope.engine.worker import streams
 from stridescope.engine.worker.belongs import Belongs
+from stridescope.engine.worker.bindings import emit
 from stridescope.engine.worker.console import CONSOLE
 from stridescope.engine.worker.launch import run_program
 from stridescope.engine.worker.program import Loaded, Program, load
-from stridescope.engine.worker.tracer import Tracer, emit
+from stridescope.engine.worker.tracer import Tracer
 from stridescope.engine.worker.watch import watch
 
 KEPT_VALUES = 1 << 16  # bytes of the largest storage whose values are kept at every version

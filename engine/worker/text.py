@@ -33,9 +33,10 @@ _tensor_class: list[type] = []  # once it is loaded
 def tensor_of(value: object) -> Any | None:
     """Return the value when it is a tensor of the engine, else None; imports nothing."""
     if not _tensor_class:
-        if (module := sys.modules.get("stridescope.engine.tensor")) is None:
+        # Code of the script that runs in the midst of an import, such as its own finder, meets a module half made.
+        if (found := getattr(sys.modules.get("stridescope.engine.tensor"), "Tensor", None)) is None:
             return None
-        _tensor_class.append(module.Tensor)
+        _tensor_class.append(found)
     return value if isinstance(value, _tensor_class[0]) else None
 
 
@@ -45,9 +46,9 @@ _module_class: list[type] = []  # likewise
 def module_of(value: object) -> Any | None:
     """Return the value when it is a ``torch.nn.Module`` of the engine, else None; imports nothing."""
     if not _module_class:
-        if (module := sys.modules.get("stridescope.engine.torch.nn.modules.module")) is None:
+        if (found := getattr(sys.modules.get("stridescope.engine.torch.nn.modules.module"), "Module", None)) is None:
             return None
-        _module_class.append(module.Module)
+        _module_class.append(found)
     return value if isinstance(value, _module_class[0]) else None
 
 

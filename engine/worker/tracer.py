@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import time
 import types
 from collections.abc import Callable
 
@@ -19,72 +18,19 @@ from stridescope.engine.events import (
     FrameLeft,
     LineRationed,
     LineReached,
-    ModuleNamed,
-    NameBound,
-    NameUnbound,
     SourceSeen,
-    Wire,
     journal,
 )
-from stridescope.engine.worker.frame_locals import OPTIMIZED, Locals, Read, locals_of, reader_of
-from stridescope.engine.worker.names import Bound, Names, Parts, can_change, look_at, plan, worth_showing
-from stridescope.engine.worker.positions import Positions, Where, spans_of
-from stridescope.engine.worker.rationing import NAMELESS, QUIET, STRIDE, UNFOLLOWED, Ration
-from stridescope.engine.worker.text import SHORT_INT, short_text
+from stridescope.engine.worker.bindings import Bindings, emit
+from stridescope.engine.worker.calls import Call, Code
+from stridescope.engine.worker.frame_locals import locals_of
+from stridescope.engine.worker.names import Names, worth_showing
+from stridescope.engine.worker.positions import Positions
+from stridescope.engine.worker.rationing import AMONG_OPS, QUIET, STRIDE, Ration
 from stridescope.engine.worker.tracebacks import entries
 
-LINE, BOUND = LineReached.code, NameBound.code
-# Names that a line merely reads are looked at again, and what is inside an argument is looked for, as long as all of
-# that takes less than this: some seconds at once, so that a short script shows every change, and later this part of
-# the time, so that a long one is not slowed.
-REREAD_SECONDS, REREAD_SHARE = 0.05, 0.05
+LINE = LineReached.code
 SAMPLES_PER_FLUSH = 64
-SMALL = frozenset({int, float, bool, type(None)})  # may be kept: they keep nothing else alive
-UNKNOWN: Bound = (-1, "", ())
-Span = tuple[int, int, int, int]
-
-
-class Code:
-    """What the tracer knows of a code object of the user's files."""
-
-    __slots__ = (
-        "arguments", "asked", "calls", "free_calls", "is_module", "name", "names", "object", "optimized", "plan",
-        "quiet", "source", "spans", "visits", "watched", "woken",
-    )  # fmt: skip
-
-    def __init__(self, code: types.CodeType, source: int) -> None:
-        self.object, self.source = code, source
-        self.plan = self.names = plan(code)  # where rationing sets in, `names` becomes a copy of the plan
-        self.optimized = bool(code.co_flags & OPTIMIZED)  # a function, not a module or a class body
-        self.is_module, self.name = code.co_name == "<module>", code.co_qualname
-        self.arguments = Names(tuple(filter(worth_showing, code.co_varnames[: _argument_count(code)])), (), ())
-        self.spans: list[Span] = []
-        self.visits: dict[int, int] = {}  # how often each line was reached, estimated by samples
-        self.calls, self.asked, self.quiet = 0, 0, False  # how often it was called since an op ran; not recorded?
-        self.free_calls, self.woken = 0, False  # how often in a row it ran no op itself; did it, when not recorded?
-        self.watched = False  # a watch's own note: does it report the lines of this code?
-
-    def read_spans(self) -> list[Span]:
-        """Decode the positions when the first op asks for one."""
-        self.spans = spans_of(self.object)
-        return self.spans
-
-
-class Call:
-    """A live frame of the user's files, and what was last told of its names."""
-
-    __slots__ = ("asked", "changing", "code", "id", "known", "places", "plain", "space", "todo", "unfollowed")
-
-    def __init__(self, number: int, code: Code, frame: types.FrameType) -> None:
-        self.id, self.code, self.asked = number, code, 0
-        # A module's or class body's own dict, taken now: in the midst of a comprehension f_locals shows its names only.
-        self.space: Locals | None = None if code.optimized else frame.f_locals
-        self.todo: Names | None = None  # the names of the line that runs now, looked at when the next is reached
-        self.known: dict[str, Bound] = {}
-        self.places: dict[int, Where] = {}  # by instruction: where its ops are recorded to be
-        self.plain: dict[str, object] = {}  # small values themselves: telling that one is the same costs no text
-        self.changing: set[str] = set()  # names whose value can change in place
-        self.unfollowed: set[str] = set()  # names stored by rationed lines, to be looked at when the loop is over
 
 
 class Tracer:
@@ -101,9 +47,9 @@ class Tracer:
         self._files: dict[str, bool] = {}
         self._codes: dict[int, Code | None] = {}
         self._kept: list[types.CodeType] = []  # every code asked for: its id stays its own
-        self._modules: dict[int, Call] = {}  # by id(globals)
         self._numbers = itertools.count(1)
-        self._started, self._reread, self._deep = time.perf_counter(), 0.0, True
+        self.bindings = Bindings()
+        self._look = self.bindings.look
         self._unwound: dict[int, Call] = {}  # calls that an exception ended, by id(frame)
         self.every_line, self.ration = every_line, Ration()
         self.ration.wanted = not every_line
@@ -157,14 +103,12 @@ class Tracer:
         call = Call(self.new_frame(), code, frame)
         self.calls[id(frame)] = call
         if code.is_module:
-            self._modules[id(frame.f_globals)] = call
+            self.bindings.add_module(frame, call)
             self.main = self.main or call
         line = code.object.co_firstlineno
         emit((FrameEntered.code, call.id, self._parent(frame), code.source, code.name, line))
         if code.arguments.stored:
-            began = self._begin_look()
-            self._look(call, frame, code.arguments)
-            self._end_look(began)
+            self.bindings.look_at_arguments(call, frame)
         call.asked = self.positions.asked
         if self.ration.count_call(code, call.asked):
             self._hush(code)
@@ -243,23 +187,13 @@ class Tracer:
         if self._looked_at is not None:
             (call, line, asked), self._looked_at = self._looked_at, None
             if call is here and asked == self.positions.asked and self.ration.wanted:
-                self._ration(call, line)
+                self._ration(call, line, AMONG_OPS)
 
-    def _ration(self, call: Call, line: int) -> None:
-        if (rationed := self.ration.sample(call, line)) is not None:
-            self._let_go_of_names(call, call.code.plan.get(line))
+    def _ration(self, call: Call, line: int, weight: int = 1) -> None:
+        if (rationed := self.ration.sample(call, line, weight)) is not None:
+            self.bindings.let_go(call, call.code.plan.get(line))
             if rationed is QUIET:
                 emit((LineRationed.code, call.code.source, line))
-
-    def _let_go_of_names(self, call: Call, names: Names | None) -> None:
-        for name in names.stored if names is not None else ():
-            call.unfollowed.add(name)
-            if call.known.get(name) != (0, UNFOLLOWED, ()):
-                if name in call.known:
-                    _tell_parts(call.id, name, call.known[name][2], ())
-                call.plain.pop(name, None)
-                call.known[name] = (0, UNFOLLOWED, ())
-                emit((NameBound.code, call.id, name, 0, UNFOLLOWED))
 
     def record_every_line(self, wanted: bool) -> None:
         """While ``wanted``, ration nothing; the frames that run catch up with their names at their next line."""
@@ -349,133 +283,12 @@ class Tracer:
         self._look(call, frame, Names(tuple(filter(worth_showing, locals_of(frame))), (), ()))
         return call
 
-    # ---- names ------------------------------------------------------------------------------------------------
-
     def refresh(self, frame: types.FrameType) -> None:
         """Look again at every name of a frame, after something was evaluated in it."""
         call = self.calls.get(id(frame))
         if call is not None:
             names = [name for name in locals_of(frame) if worth_showing(name)]
             self._look(call, frame, Names((*dict.fromkeys([*call.known, *names]),), (), ()))
-
-    def _look(self, call: Call, frame: types.FrameType, names: Names) -> None:
-        """Tell of the names that changed."""
-        read = reader_of(frame) if call.space is None else call.space.__getitem__
-        if call.unfollowed:
-            if call.todo is NAMELESS or call.todo is QUIET:
-                return
-            names = names._replace(stored=(*call.unfollowed, *names.stored))
-            call.unfollowed.clear()
-        plain = call.plain
-        for name in names.stored:  # as in _tell; a call less for each counter of a loop
-            try:
-                value = read(name)
-            except (KeyError, NameError):
-                self._tell(call, name, read)
-                continue
-            if type(value) not in SMALL:
-                plain.pop(name, None)
-                self._tell_value(call, name, value)
-            elif plain.get(name, call) is not value:
-                self._tell_small(call, name, value)
-        if names.module and (module := self._modules.get(id(frame.f_globals))) is not None:
-            for name in names.module:
-                self._tell(module, name, frame.f_globals.__getitem__)
-        if names.read and call.changing and not call.changing.isdisjoint(names.read):
-            self._look_again(call, names, read)
-
-    def _look_again(self, call: Call, names: Names, read: Read) -> None:
-        """Look at what the line read and may have changed in place, while that costs little of the time."""
-        began = self._begin_look()
-        if self._deep:
-            for name in names.read:
-                if name in call.changing:
-                    self._tell(call, name, read)
-        self._end_look(began)
-
-    def _begin_look(self) -> float:
-        """Look as deep as the time allows that such looks may take, until :meth:`_end_look` adds what this one took."""
-        began = time.perf_counter()
-        self._deep = self._reread <= REREAD_SECONDS + REREAD_SHARE * (began - self._started)
-        return began
-
-    def _end_look(self, began: float) -> None:
-        self._deep = True
-        self._reread += time.perf_counter() - began
-
-    def _tell(self, call: Call, name: str, read: Read) -> None:
-        """Tell of a name, if what it stands for is not what was told last."""
-        try:
-            value = read(name)
-        except (KeyError, NameError):
-            if name in call.known:
-                self._forget(call, name)
-            return
-        if type(value) in SMALL:
-            if call.plain.get(name, call) is not value:
-                self._tell_small(call, name, value)
-            return
-        if name in call.plain:
-            del call.plain[name]
-        self._tell_value(call, name, value)
-
-    def _tell_small(self, call: Call, name: str, value: object) -> None:
-        """Tell of a number or the like, the most frequent kind of change, on a shorter way."""
-        call.plain[name] = value
-        known = call.known
-        short = type(value) is not int or -SHORT_INT < value < SHORT_INT
-        before, text = known.get(name, UNKNOWN), repr(value) if short else short_text(value)
-        if before[1] == text and not before[0]:
-            return
-        known[name] = (0, text, ())
-        if (send := journal.emit) is not None:
-            send((BOUND, call.id, name, 0, text))
-        if before[2]:
-            _tell_parts(call.id, name, before[2], ())
-        if call.changing:
-            call.changing.discard(name)
-
-    def _tell_value(self, call: Call, name: str, value: object) -> None:
-        before, bound = call.known.get(name, UNKNOWN), look_at(value, self._deep)
-        if bound != before:
-            call.known[name] = bound
-            if bound[0] != before[0] or bound[1] != before[1]:
-                emit((NameBound.code, call.id, name, bound[0], bound[1]))
-            if bound[2] or before[2]:
-                _tell_parts(call.id, name, before[2], bound[2])
-            (call.changing.add if can_change(value, bound) else call.changing.discard)(name)
-
-    def _forget(self, call: Call, name: str) -> None:
-        _tell_parts(call.id, name, call.known.pop(name)[2], ())
-        call.plain.pop(name, None)
-        call.changing.discard(name)
-        emit((NameUnbound.code, call.id, name))
-
-
-def emit(wire: Wire) -> None:
-    """Send an event when something records."""
-    if (send := journal.emit) is not None:
-        send(wire)
-
-
-def _tell_parts(frame: int, name: str, before: Parts, after: Parts) -> None:
-    """Tell of the tensors and modules inside a value: those that are gone, then those that are new or others."""
-    gone, now = dict(before), dict(after)
-    for path in gone.keys() - now.keys():
-        if path:  # what the name itself stood for, a module, has been told by its new binding
-            emit((NameUnbound.code, frame, name + path))
-    for path, number in after:
-        if gone.get(path) == number:
-            continue
-        if path:
-            emit((NameBound.code, frame, name + path, max(number, 0), ""))
-        if number < 0:
-            emit((ModuleNamed.code, frame, name + path, -number))
-
-
-def _argument_count(code: types.CodeType) -> int:
-    stars = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # CO_VARARGS, CO_VARKEYWORDS
-    return code.co_argcount + code.co_kwonlyargcount + stars
 
 
 def _described(error: BaseException) -> tuple[str, str]:

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, cast
 
 from stridescope.engine.events import RecordingCut
+from stridescope.engine.worker.bindings import emit
 from stridescope.engine.worker.tracebacks import deepest, is_ours
-from stridescope.engine.worker.tracer import Tracer, emit
+from stridescope.engine.worker.tracer import Tracer
 
 F = TypeVar("F", bound=Callable[..., Any])
 

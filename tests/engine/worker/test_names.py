@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from stridescope.engine.events import FrameEntered, FrameLeft, LineReached, NameBound, NameUnbound, TensorFreed
+from stridescope.engine.events import (
+    FrameEntered,
+    FrameLeft,
+    LineReached,
+    NameBound,
+    NameUnbound,
+    RecordingCut,
+    TensorFreed,
+)
 from stridescope.engine.recording.reader import Recording
 
 Writer = Callable[..., pathlib.Path]
@@ -401,3 +409,51 @@ def test_modules_are_told_with_all_their_parts(script: Writer, record: Runner, t
         "twin.lin.weight_orig", "twin.lin.bias", "twin.lin.weight_mask", "twin.hidden", "twin.cache[0]",
         "twin.cache[1]", "trainer.extra[0].weight", "trainer.extra[0].bias", "trainer.extra[1]",
     }  # fmt: skip
+
+
+IN_AN_IMPORT = """\
+import sys
+class Finder:
+    def find_spec(self, name, path, target=None):
+        seen = [name]
+        return None
+sys.meta_path.insert(0, Finder())
+import torch
+x = torch.ones(2)
+end = 1
+"""
+
+
+def test_code_that_runs_in_the_midst_of_the_engines_import_is_recorded(recorded: Read) -> None:
+    events = recorded(IN_AN_IMPORT)
+    assert not [event for event in events if isinstance(event, RecordingCut)]
+    assert ("end", "1") in told(events)
+
+
+SHARED = """\
+def outer(start):
+    total = start
+    def add(n):
+        nonlocal total
+        total += n
+        return total
+    add(2)
+    seen = total
+    del seen
+    return add
+add = outer(5)
+last = add(10)
+def numbers(k):
+    while k:
+        got = yield k
+        k -= 1
+left = list(numbers(2))
+"""
+
+
+def test_names_that_closures_share_and_those_of_generators_are_read(recorded: Read) -> None:
+    changes = told(recorded(SHARED))
+    assert [text for name, text in changes if name == "total"] == ["5", "7", "17"]
+    assert [text for name, text in changes if name == "seen"] == ["7", "gone"]
+    assert [text for name, text in changes if name == "k"] == ["2", "1", "0"]
+    assert changes[-1] == ("left", "[2, 1]")

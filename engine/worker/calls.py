@@ -1,0 +1,61 @@
+"""What the tracer knows of the user's code objects, and of the calls of them that are running."""
+
+from __future__ import annotations
+
+import types
+
+from stridescope.engine.worker.frame_locals import OPTIMIZED, Locals, Read, lasting_reader, layout_of
+from stridescope.engine.worker.names import Bound, Names, plan, worth_showing
+from stridescope.engine.worker.positions import Where, spans_of
+
+Span = tuple[int, int, int, int]
+
+
+class Code:
+    """What the tracer knows of a code object of the user's files."""
+
+    __slots__ = (
+        "arguments", "asked", "calls", "free_calls", "is_module", "layout", "name", "names", "object", "optimized",
+        "plan", "quiet", "source", "spans", "visits", "watched", "woken",
+    )  # fmt: skip
+
+    def __init__(self, code: types.CodeType, source: int) -> None:
+        self.object, self.source = code, source
+        self.plan = self.names = plan(code)  # where rationing sets in, `names` becomes a copy of the plan
+        self.optimized = bool(code.co_flags & OPTIMIZED)  # a function, not a module or a class body
+        self.layout = layout_of(code) if self.optimized else None
+        self.is_module, self.name = code.co_name == "<module>", code.co_qualname
+        self.arguments = Names(tuple(filter(worth_showing, code.co_varnames[: _argument_count(code)])), (), ())
+        self.spans: list[Span] = []
+        self.visits: dict[int, int] = {}  # how often each line was reached, estimated by samples
+        self.calls, self.asked, self.quiet = 0, 0, False  # how often it was called since an op ran; not recorded?
+        self.free_calls, self.woken = 0, False  # how often in a row it ran no op itself; did it, when not recorded?
+        self.watched = False  # a watch's own note: does it report the lines of this code?
+
+    def read_spans(self) -> list[Span]:
+        """Decode the positions when the first op asks for one."""
+        self.spans = spans_of(self.object)
+        return self.spans
+
+
+class Call:
+    """A live frame of the user's files, and what was last told of its names."""
+
+    __slots__ = ("asked", "changing", "code", "id", "known", "places", "plain", "read", "space", "todo", "unfollowed")
+
+    def __init__(self, number: int, code: Code, frame: types.FrameType) -> None:
+        self.id, self.code, self.asked = number, code, 0
+        # A module's or class body's own dict, taken now: in the midst of a comprehension f_locals shows its names only.
+        self.space: Locals | None = None if code.optimized else frame.f_locals
+        self.read: Read | None = lasting_reader(frame, code.layout) if code.layout is not None else None
+        self.todo: Names | None = None  # the names of the line that runs now, looked at when the next is reached
+        self.known: dict[str, Bound] = {}
+        self.places: dict[int, Where] = {}  # by instruction: where its ops are recorded to be
+        self.plain: dict[str, object] = {}  # small values themselves: telling that one is the same costs no text
+        self.changing: set[str] = set()  # names whose value can change in place
+        self.unfollowed: set[str] = set()  # names stored by rationed lines, to be looked at when the loop is over
+
+
+def _argument_count(code: types.CodeType) -> int:
+    stars = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # CO_VARARGS, CO_VARKEYWORDS
+    return code.co_argcount + code.co_kwonlyargcount + stars
