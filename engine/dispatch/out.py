@@ -182,8 +182,13 @@ def layout_for(result: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def resized(target: Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
     """Give ``target`` a result's shape and strides; PyTorch warns when elements are lost on the way."""
     if target._array.size:
-        warn(internal(RESIZED.format(list(target._array.shape), list(shape)), "aten/src/ATen/native/Resize.cpp:30"))
+        warn_of_growth(target._array.shape, shape)
     reshaped(target, shape, strides)
+
+
+def warn_of_growth(old: tuple[int, ...], new: tuple[int, ...]) -> None:
+    """The warning that an output with elements is resized."""
+    warn(internal(RESIZED.format(list(old), list(new)), "aten/src/ATen/native/Resize.cpp:30"))
 
 
 def reshaped(target: Tensor, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:

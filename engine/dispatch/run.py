@@ -84,7 +84,7 @@ def operand_array(operand: Any, kind: dtype) -> Any:
 
 
 def precise_operand(operand: Any, kind: dtype) -> Any:
-    """An operand of a half-precision op: numbers and 0-d tensors of another dtype are not rounded to half first."""
+    """A number or 0-d tensor of another dtype as a half-precision op takes it that does not round it to half first."""
     if isinstance(operand, Tensor) and (operand._array.ndim or operand.dtype is kind):
         return operand_array(operand, kind)
     value = resolved(operand)[()] if isinstance(operand, Tensor) else operand
@@ -204,6 +204,8 @@ class Pointwise:
         to_float: integers are computed as the default float (``exp``, ``div``).
         gives: the dtype of the result when it is not the computed one (``bool`` for comparisons).
         through: float16 and bfloat16 are computed in float32 and rounded once, as PyTorch's CPU kernels do it.
+        precise: the operand that float16 and bfloat16 do not round before when it is a number (1 in ``mul`` and
+            ``div``, whose kernels take it as a float).
         count: how many of the leading arguments are operands; the rest are passed to the function as they are.
         quick: the ufunc that does the same when the rest have their defaults (by default ``function`` itself where
             it is a ufunc whose result has the operands' dtype); it opens the shortest path of a call.
@@ -217,11 +219,12 @@ class Pointwise:
         to_float: bool = False,
         gives: dtype | None = None,
         through: bool = False,
+        precise: int | None = None,
         count: int | None = None,
         quick: Callable[..., Any] | None = None,
         strides: Strides | None = None,
     ) -> None:
-        self.strides = strides or output_strides
+        self.strides, self.precise = strides or output_strides, precise
         self.function, self.to_float, self.gives, self.through, self.count = function, to_float, gives, through, count
         plain = isinstance(function, np.ufunc) and function.nout == 1
         self.ufunc = quick or (function if plain else None)
@@ -236,10 +239,9 @@ class Pointwise:
         count = self.count
         operands, rest = (args, ()) if count is None else (args[:count], args[count:])
         kind = common(operands, self.to_float)
-        if self.through and kind.itemsize == 2 and kind.is_floating_point:
-            arrays = [precise_operand(o, kind) for o in operands]
-        else:
-            arrays = [operand_array(o, kind) for o in operands]
+        arrays = [operand_array(o, kind) for o in operands]
+        if self.precise is not None and kind.itemsize == 2 and kind.is_floating_point:
+            arrays[self.precise] = precise_operand(operands[self.precise], kind)
         where = one_device(operands)
         sources = [placed(o, kind) for o in operands if o is not None]
         array = self.compute(arrays, kind, rest, sources)
@@ -289,13 +291,21 @@ def pointwise(
     to_float: bool = False,
     gives: dtype | None = None,
     through: bool = False,
+    precise: int | None = None,
     count: int | None = None,
     quick: Callable[..., Any] | None = None,
     strides: Strides | None = None,
 ) -> Pointwise:
     """The backend part of an elementwise op; see :class:`Pointwise`."""
     return Pointwise(
-        function, to_float=to_float, gives=gives, through=through, count=count, quick=quick, strides=strides
+        function,
+        to_float=to_float,
+        gives=gives,
+        through=through,
+        precise=precise,
+        count=count,
+        quick=quick,
+        strides=strides,
     )
 
 

@@ -50,6 +50,7 @@ from stridescope.engine.ops import (
     losses_class,
     losses_margin,
     matmul,
+    matmul_added,
     matmul_dtype,
     minmax,
     norm_groups,
@@ -96,10 +97,10 @@ from stridescope.engine.ops.attach import attach_methods, functions_of
 floating_errors.install()
 MODULES = (
     arithmetic, division, powers, rounding, unary, comparison, reduce, views, copying, creation, matmul,
-    matmul_dtype, bitwise,
-    choice, complexes, cumulative, extremes, minmax, pairs, sorting, spread, views_select, views_split, views_shape,
-    views_dtype, views_copy, joining, rearranging, indexing, areas, norms, statistics, aliases, resizing, filling,
-    selecting, scatter, indexed, triangles, softmax, searching, products, ranges, random_ops, sampling, linalg_lu,
+    matmul_added, matmul_dtype, bitwise, choice, complexes, cumulative, extremes, minmax, pairs, sorting, spread,
+    views_select, views_split, views_shape, views_dtype, views_copy, joining, rearranging, indexing, areas, norms,
+    statistics, aliases, resizing, filling, selecting, scatter, indexed, triangles, softmax, searching, products, ranges,
+    random_ops, sampling, linalg_lu,
     linalg_solve, linalg_triangular, linalg_eigen, linalg_least, linalg_norms, linalg_qr, special, polynomials,
     fourier, activations, linear, losses, losses_class, conv, pooling, segments, spectral,
     adaptive_pooling, norm_layers, norm_groups, padding, interpolate, shuffles, embedding, attention, grid, distance,

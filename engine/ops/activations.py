@@ -13,7 +13,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define, node_name
-from stridescope.engine.dispatch.run import Strides, into, kernel, like_strides, row_major
+from stridescope.engine.dispatch.run import Strides, into, like_strides, row_major, tensor_strides
 from stridescope.engine.dtype import FLOAT, FROM_NUMPY, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import concatenated, op_call, where
@@ -312,12 +312,10 @@ def _glu(self: Tensor, dim: int) -> Tensor:
     if self.dtype.category != FLOAT:
         raise not_implemented("glu_cpu", self.dtype)
 
-    def halves(a: Any) -> Any:
-        first, second = np.split(a, 2, axis=dim)
-        wide = first.astype(np.float32) if a.dtype.itemsize == 2 else first
-        return (wide * _sigmoid(second.astype(wide.dtype))).astype(a.dtype)
+    return _gated(self.narrow(dim, 0, size // 2), self.narrow(dim, size // 2, size // 2))
 
-    return kernel(halves)(self)  # type: ignore[no-any-return]
+
+_gated = elementwise(lambda a, b: np.multiply(a, _sigmoid(b)), "glu_cpu", "f", strides=tensor_strides)
 
 
 def _glu_grad(grad: Tensor, self: Tensor, dim: int) -> Tensor:

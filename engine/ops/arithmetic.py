@@ -10,11 +10,12 @@ import numpy as np
 from stridescope.engine.autograd.formula import Derivative, Formula
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import DECLARED, define
-from stridescope.engine.dispatch.run import Guarded, Pointwise, pointwise, tensor_strides, with_number
+from stridescope.engine.dispatch.run import Guarded, Pointwise, laid_out, pointwise, tensor_strides, with_number
 from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, cpp_name, dtype
-from stridescope.engine.kernels.fused import fused
+from stridescope.engine.kernels.fused import fused, half_fused
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.number_range import number_of
+from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
 
 BOOL_SUB = (
@@ -58,7 +59,7 @@ def _is_fused(array: Any) -> bool:
     return np.asarray(array).dtype in (np.float32, np.float64)
 
 
-def _plus_product(a: Any, b: Any, alpha: Any) -> Any:
+def plus_product(a: Any, b: Any, alpha: Any) -> Any:
     """``a + alpha * b``."""
     kind = np.asarray(b).dtype
     if alpha == 1 or not _is_fused(b) or np.asarray(a).dtype != kind:
@@ -68,13 +69,13 @@ def _plus_product(a: Any, b: Any, alpha: Any) -> Any:
 
 def _add(a: Any, b: Any, alpha: Any) -> Any:
     _check_scaled(a, b, alpha)
-    return _plus_product(a, b, alpha)
+    return plus_product(a, b, alpha)
 
 
 def _sub(a: Any, b: Any, alpha: Any) -> Any:
     _check_scaled(a, b, alpha)
     fusing = (alpha != 1 and _is_fused(b)) or np.asarray(b).dtype.kind == "c"  # complex ones add the negative
-    return _plus_product(a, b, -alpha) if fusing else np.subtract(a, _times(b, alpha))
+    return plus_product(a, b, -alpha) if fusing else np.subtract(a, _times(b, alpha))
 
 
 def _check_scaled(a: Any, b: Any, alpha: Any) -> None:
@@ -97,7 +98,25 @@ def check_alpha(array: Any, alpha: Any) -> None:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
 
 
-class Subtraction(Pointwise):
+class Scaled(Pointwise):
+    """``a + sign * alpha * b``, which half precision rounds otherwise when alpha is not 1."""
+
+    def __init__(self, function: Callable[..., Any], sign: int, quick: np.ufunc) -> None:
+        super().__init__(function, count=2, through=True, quick=quick)
+        self.sign = sign
+
+    def compute(self, arrays: list[Any], kind: dtype, rest: tuple[Any, ...], sources: list[Any]) -> Array:
+        """The result array; see :class:`Pointwise`."""
+        alpha = rest[0]
+        if alpha == 1 or kind.itemsize != 2 or not kind.is_floating_point:
+            return super().compute(arrays, kind, rest, sources)
+        left, right = arrays
+        _check_scaled(left, right, alpha)
+        result = half_fused(left, right, number_of(self.sign * alpha, kind), kind.np)
+        return laid_out(result, self.strides(result.shape, sources))
+
+
+class Subtraction(Scaled):
     """``a - alpha * b``; bool operands are refused."""
 
     def __call__(self, *args: Any) -> Tensor:
@@ -112,8 +131,8 @@ class Subtraction(Pointwise):
             raise RuntimeError(BOOL_SUB if all(kinds) else BOOL_SUB_ONE)
 
 
-_add_run = pointwise(_add, count=2, through=True, quick=np.add)
-_subtract = Subtraction(_sub, count=2, through=True, quick=np.subtract)
+_add_run = Scaled(_add, 1, np.add)
+_subtract = Subtraction(_sub, -1, np.subtract)
 
 _ADD_GRADS: dict[str, Callable[..., Any]] = {
     "self": lambda grad, self_scalar_type: real_if(self_scalar_type, grad),
@@ -197,7 +216,7 @@ rsub = define(
 mul = define(
     "mul.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="Multiplies element by element.",
-    run=pointwise(np.multiply, through=True),
+    run=pointwise(np.multiply, through=True, precise=1),
     grads={
         "self": lambda grad, other, self_scalar_type: real_if(self_scalar_type, grad * conj(other)),
         "other": lambda grad, self, other_scalar_type: real_if(other_scalar_type, grad * conj(self)),
@@ -209,7 +228,7 @@ mul = define(
 mul_scalar = define(
     "mul.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="Multiplies by a number.",
-    run=pointwise(np.multiply, through=True),
+    run=pointwise(np.multiply, through=True, precise=1),
     node="MulBackward1",
     grads={"self": lambda grad, other, self_scalar_type: real_if(self_scalar_type, grad * conj(other))},
     samples=[((3, 4), 2.0)],
@@ -363,7 +382,7 @@ def _lerp_tensor(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
     return _lerp_tensor_kernel(self, end, weight)
 
 
-_lerp_kernel = elementwise(_lerp, "lerp_kernel_scalar", "fc", strides=tensor_strides)
+_lerp_kernel = elementwise(_lerp, "lerp_kernel_scalar", "fc", precise=2, strides=tensor_strides)
 _lerp_tensor_kernel = elementwise(_lerp, "lerp_kernel_tensor", "fc")
 
 lerp = define(

@@ -9,7 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import pointwise
+from stridescope.engine.dispatch.run import pointwise, resolved
 from stridescope.engine.dtype import FLOAT, bool_, scalar_name
 from stridescope.engine.tensor import Tensor, bump_version
 
@@ -109,9 +109,7 @@ define(
 def _equal(self: Tensor, other: Tensor) -> bool:
     if self._array.shape != other._array.shape:
         return False
-    if self.dtype is not other.dtype:
-        return bool(np.all(self._array == other._array))
-    return bool(np.array_equal(self._array, other._array))
+    return bool(np.all(resolved(self) == resolved(other)))
 
 
 define(

@@ -34,9 +34,23 @@ def _running(name: str, accumulate: Callable[..., Any]) -> Callable[..., Tensor]
             return _row_major(array.copy(), kind, self)
         if kind.category == BOOL and array.size:
             raise not_implemented(f"{name}_out_cpu", kind)
-        return _row_major(accumulate(_doubled(array), axis=dim), kind, self)
+        return _row_major(accumulate(_doubled(array), dim), kind, self)
 
     return run
+
+
+def _running_sum(array: Array, dim: int) -> Array:
+    return np.asarray(
+        np.add.accumulate(array, axis=dim) + array.dtype.type(0)
+    )  # PyTorch begins with 0: a sum is never -0
+
+
+def _running_product(array: Array, dim: int) -> Array:
+    """The products so far, from 1 on, which a complex product with infinities and -0 does not leave alone."""
+    if array.dtype.kind == "c":
+        array = array.copy()
+        np.moveaxis(array, dim, 0)[:1] *= 1
+    return np.multiply.accumulate(array, axis=dim)
 
 
 def _doubled(array: Array) -> Array:
@@ -106,16 +120,7 @@ def _cumulative(name: str, accumulate: Callable[..., Any], grad: Callable[..., A
     )
 
 
-_cumulative("cumsum", np.add.accumulate, lambda grad, dim: _cumsum_grad(grad, dim), "The sums so far along a dim.")
-
-
-def _running_product(array: Array, axis: int) -> Array:
-    """The products so far, of which the first is 1 times an element: infinities among complex numbers tell."""
-    if array.dtype.kind == "c":
-        array = np.multiply(array.dtype.type(1), array)
-    return np.asarray(np.multiply.accumulate(array, axis=axis))
-
-
+_cumulative("cumsum", _running_sum, lambda grad, dim: _cumsum_grad(grad, dim), "The sums so far along a dim.")
 _cumulative("cumprod", _running_product, lambda grad, self, dim, result: _cumprod_grad(
     grad.to(result.dtype), self.to(result.dtype), dim, result), "The products so far along a dim.")  # fmt: skip
 
@@ -170,22 +175,38 @@ def _logcumsumexp(self: Tensor, dim: int) -> Tensor:
         raise not_implemented("logcumsumexp_out_cpu", self.dtype)
     if not array.ndim:
         return _row_major(array.copy(), self.dtype, self)
-    return _row_major(_log_sums(widened(array, self.dtype), dim), self.dtype, self)
+    wide = widened(array, self.dtype) if self.dtype.itemsize == 2 else _doubled(array)
+    return _row_major(_log_sums(wide, dim), self.dtype, self)
 
 
 def _log_sums(array: Array, dim: int) -> Array:
     if array.dtype.kind != "c":
-        return np.logaddexp.accumulate(array, axis=dim)
+        return np.asarray(np.logaddexp.accumulate(array, axis=dim) + array.dtype.type(0))  # of -0 alone PyTorch makes 0
     rows = np.moveaxis(array.copy(), dim, 0)
-    for k in range(1, rows.shape[0]):
-        rows[k] = _log_add(rows[k - 1], rows[k])
+    total = np.full(rows.shape[1:], -np.inf, array.dtype)
+    for k in range(rows.shape[0]):
+        total = rows[k] = _log_add(rows[k], total)
     return np.moveaxis(rows, 0, dim)
 
 
 def _log_add(a: Array, b: Array) -> Array:
-    larger, smaller = np.where(a.real >= b.real, a, b), np.where(a.real >= b.real, b, a)
-    empty = np.isneginf(larger.real)
-    return np.where(empty, larger, larger + np.log1p(np.exp(np.where(empty, 0, smaller - larger))))
+    """``log(exp(a) + exp(b))`` of complex numbers; NaN takes both parts, of two without a size the second stays."""
+    smaller, larger = np.where(a.real < b.real, a, b), np.where(a.real < b.real, b, a)
+    alike, distance = (smaller.real == larger.real) & np.isinf(smaller.real), smaller - larger
+    shares = np.exp(np.where(alike | ~np.isfinite(distance.real), 0, distance))
+    total = np.log1p(np.where(np.isneginf(distance.real), 0, shares)) + larger
+    total = np.where(alike, np.where(smaller.real < 0, smaller, np.log(_endless(smaller) + _endless(larger))), total)
+    return np.where(np.isnan(a) | np.isnan(b), complex(np.nan, np.nan), total)
+
+
+def _endless(value: Array) -> Array:
+    """The exponential of a number with an infinite real part: infinite in the direction of the imaginary part."""
+    result = np.empty_like(value)
+    with np.errstate(invalid="ignore"):
+        across, along = np.sin(value.imag), np.cos(value.imag)
+        result.real = np.where(np.isfinite(value.imag), np.where(along == 0, 0, along * np.inf), np.inf)
+        result.imag = np.where(across == 0, 0, across * np.inf)
+    return result
 
 
 def _logcumsumexp_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:

@@ -58,10 +58,10 @@ def _fmod(a: Any, b: Any) -> Any:
     return np.fmod(a, b)
 
 
-_true_run = pointwise(np.true_divide, to_float=True, through=True)
+_true_run = pointwise(np.true_divide, to_float=True, through=True, precise=1)
 _MODES = {
-    "floor": elementwise(_floor, "div_floor_cpu", "if"),
-    "trunc": elementwise(_trunc, "div_trunc_cpu", "if"),
+    "floor": elementwise(_floor, "div_floor_cpu", "if", precise=1),
+    "trunc": elementwise(_trunc, "div_trunc_cpu", "if", precise=1),
     None: _true_run,
 }
 
@@ -84,7 +84,7 @@ def _cut_off_rounded(a: Any, b: Any) -> Any:
     return np.trunc(np.asarray(np.true_divide(a, b)).astype(bfloat16.np).astype(np.float32))
 
 
-_cut_off = elementwise(_cut_off_rounded, "div_trunc_cpu", "f")
+_cut_off = elementwise(_cut_off_rounded, "div_trunc_cpu", "f", precise=1)
 
 
 def _self_grad(grad: Tensor, other: Any, kind: Any) -> Tensor:

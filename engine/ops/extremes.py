@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -198,8 +199,17 @@ def _aminmax(self: Tensor, dim: int | None, keepdim: bool) -> tuple[Tensor, Tens
             raise RuntimeError(f"aminmax not implemented for {scalar_name(self.dtype)}")
         raise not_implemented("aminmax_cpu", self.dtype)
     ends: tuple[Any, Any] = (np.min, np.max)
+    if dim is not None and array.size:
+        ends = (functools.partial(_first_of_equals, np.argmin), functools.partial(_first_of_equals, np.argmax))
     low, high = (f(array, over, keepdims=keepdim) if array.ndim else array.copy() for f in ends)
     return wrapped(low, self.dtype, self), wrapped(high, self.dtype, self)
+
+
+def _first_of_equals(pick: Callable[..., Any], array: Array, over: tuple[int, ...], keepdims: bool) -> Array:
+    """An extreme along one dim; of +0 and -0 the one that stands first."""
+    (dim,) = over
+    found = np.take_along_axis(array, np.expand_dims(pick(comparable(array), dim), dim), dim)
+    return found if keepdims else found.squeeze(dim)
 
 
 def _aminmax_grad(

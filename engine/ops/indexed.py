@@ -11,9 +11,10 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import warn_of_expanded, writable
 from stridescope.engine.dispatch.run import into, laid_out, resolved, stored
-from stridescope.engine.dtype import BOOL, COMPLEX, INTEGER, bool_, int32, int64, scalar_name
+from stridescope.engine.dtype import BOOL, COMPLEX, FROM_NUMPY, INTEGER, bool_, int32, int64, scalar_name
+from stridescope.engine.kernels.fused import half_fused
 from stridescope.engine.layout import Layout, broadcast_shapes, dense_strides_like, wrap_dim
-from stridescope.engine.ops.arithmetic import scaled
+from stridescope.engine.ops.arithmetic import plus_product, scaled
 from stridescope.engine.ops.determinism import alert
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.reduce import wrapped
@@ -68,13 +69,19 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, alp
     bad = where[(where < 0) | (where >= size)]
     if name == "index_add_" and self._array.ndim > 1 and not self._array.size:
         return dim, where[:0]  # nothing is added, wherever it would go
-    # PyTorch adds whole rows along an outer dim as scatter_add does, and says then which index is wrong.
-    scattered = alpha == 1 and self._array.ndim > 1 and dim in (0, self._array.ndim - 1)
-    if bad.size and not scattered:
+    if bad.size and not _scatters(self, dim, alpha):
         raise IndexError("index out of range in self")
     if bad.size:
         raise RuntimeError(f"index {bad.flat[0]} is out of bounds for dimension {dim} with size {size}")
     return dim, where
+
+
+def _scatters(self: Tensor, dim: int, alpha: Any) -> bool:
+    """Whether PyTorch adds rows as scatter_add does, unscaled and saying which index is wrong: along an outer dim.
+
+    An ``alpha`` of True is not 1 to it.
+    """
+    return bool(alpha == 1 and alpha is not True and self._array.ndim > 1 and dim in (0, self._array.ndim - 1))
 
 
 def _entries(self: Tensor, array: Array, dim: int, index: Tensor, prefix: str = "", negative: bool = True) -> Array:
@@ -99,12 +106,25 @@ def _copy_of(self: Tensor) -> Array:
 def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
     dim, where = _along("index_add_", self, dim, index, source, alpha)
     result = _copy_of(self)
-    added = _rows(resolved(source), dim)[: where.size]
-    if alpha != 1:
-        added = added * number_of(alpha, self.dtype)
-    ufunc = np.logical_or if result.dtype == np.bool_ else np.add
-    ufunc.at(_rows(result, dim), where, added)
+    rows, added = _rows(result, dim), _rows(resolved(source), dim)[: where.size]
+    unscaled = _scatters(self, dim, alpha) or (alpha == 1 and self.dtype.category != COMPLEX)
+    if not unscaled and result.ndim > 1:
+        _add_slices(rows, where, added, alpha)
+    else:
+        ufunc = np.logical_or if result.dtype == np.bool_ else np.add
+        ufunc.at(rows, where, added if unscaled else added * number_of(alpha, self.dtype))
     return wrapped(result, self.dtype, self)
+
+
+def _add_slices(rows: Array, where: Array, added: Array, alpha: Any) -> None:
+    """Slice by slice as add does it: with its rounding, and a complex alpha of 1 multiplies infinities and -0."""
+    kind = FROM_NUMPY[rows.dtype]
+    halves = kind.is_floating_point and kind.itemsize == 2
+    for at, row in zip(where, added, strict=True):
+        if halves:
+            rows[at] = half_fused(rows[at], row, number_of(alpha, kind), kind.np)
+        else:
+            rows[at] = plus_product(rows[at], row, alpha)
 
 
 def _picked_like(grad: Tensor, dim: int, index: Tensor, source: Tensor, source_dim: int) -> Tensor:
@@ -232,7 +252,7 @@ def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any, 
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     dim = wrap_dim(dim, self._array.ndim)
     if index._array.ndim > 1:
-        raise IndexError("Index has to be a vector/scalar")
+        raise RuntimeError("Index has to be a vector/scalar")
     if isinstance(value, complex) and not self.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     number = number_of(value, self.dtype) if into is None else stored(into, number_of(value, self.dtype))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dispatch.overlap import MASKED_FILL, refuse_shared, warn_of_expanded
+from stridescope.engine.dispatch.overlap import MASKED_FILL, refuse_internal_overlap, refuse_shared, warn_of_expanded
 from stridescope.engine.dispatch.run import cast, laid_out, resolved, stored
 from stridescope.engine.dtype import bool_, scalar_name, uint8
 from stridescope.engine.layout import contiguous_strides, iterator_order, iterator_strides, view_strides
@@ -63,13 +63,17 @@ def _mask_positions(mask: Tensor, shape: Sequence[int], dim: int) -> list[Array]
                 "aten/src/ATen/native/IndexingUtils.h:37",
             )
         )
+    _check_mask(mask, shape, dim)
+    return list(np.nonzero(mask._array)) if mask._array.ndim else [np.zeros(int(mask._array != 0), np.int64)]
+
+
+def _check_mask(mask: Tensor, shape: Sequence[int], dim: int) -> None:
     for along, size in enumerate(mask._array.shape):
         if dim + along >= len(shape) or shape[dim + along] != size:
             raise IndexError(
                 f"The shape of the mask {list(mask._array.shape)} at index {along} does not match the shape of the "
                 f"indexed tensor {list(shape)} at index {dim + along}"
             )
-    return list(np.nonzero(mask._array)) if mask._array.ndim else [np.zeros(int(mask._array != 0), np.int64)]
 
 
 def _check_bounds(shape: Sequence[int], indices: Sequence[Array | None]) -> bool:
@@ -184,6 +188,9 @@ def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Non
     """Write ``values`` at the indices; equal positions add up when ``accumulate``."""
     one_value = _fills_masks(indices, values, accumulate)
     if one_value:
+        for place, mask in enumerate(indices):
+            if mask is not None:
+                _check_mask(mask, self._array.shape, place)
         if any(i is not None and i.dtype is uint8 for i in indices):
             raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
         if self.dtype is not values.dtype:
@@ -230,6 +237,11 @@ def _index_put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool)
 
 
 def _index_put_in_place(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Tensor:
+    if self._conj or self._neg:  # PyTorch writes into a clone, and copies that
+        put(self.clone(), indices, values, accumulate)
+        refuse_internal_overlap(self)
+        put(self, indices, values, accumulate)
+        return self
     warn_of_expanded(self, "index_put_", "tensor[indices] = tensor", 976)
     if not _fills_masks(indices, values, accumulate):
         for operand in (values, *(i for i in indices if i is not None)):

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
-from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dispatch.overlap import refuse_overlap
-from stridescope.engine.dispatch.promote import result_type
-from stridescope.engine.dispatch.run import cast, kernel, resolved, store
+from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.run import kernel
 from stridescope.engine.dtype import BOOL, cpp_name, scalar_name
 from stridescope.engine.kernels.small_products import matrix_product
 from stridescope.engine.layout import broadcast_shapes, wrap_dim
-from stridescope.engine.ops.arithmetic import conj, scaled
-from stridescope.engine.ops.blends import blended, wide
+from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.matmul_grads import first_factor_grad, second_factor_grad
-from stridescope.engine.ops.number_range import number_of
-from stridescope.engine.ops.views import expand_
-from stridescope.engine.tensor import Tensor, dense, fresh
+from stridescope.engine.tensor import Tensor
 
 
 def product(a: Any, b: Any) -> Any:
@@ -104,8 +98,13 @@ bmm = define(
 )
 
 
+def size_at(tensor: Tensor, dim: int) -> int:
+    """The size of a dim; raises IndexError when there is none."""
+    return int(tensor._array.shape[wrap_dim(dim, tensor._array.ndim, scalar=False)])
+
+
 def _mv(self: Tensor, vec: Tensor) -> Tensor:
-    _size(self, 0)
+    size_at(self, 0)
     a, b = self._array, vec._array
     if a.ndim != 2 or b.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {a.ndim}, {b.ndim}")
@@ -154,12 +153,22 @@ def _check_vectors(name: str, a: Tensor, b: Tensor) -> None:
 
 def _dot(self: Tensor, tensor: Tensor) -> Tensor:
     _check_vectors("dot", self, tensor)
+    if self._conj and tensor._conj:
+        return _conjugated(_product(self.conj(), tensor.conj()))
     return _product(self, tensor)  # type: ignore[no-any-return]
 
 
 def _vdot(self: Tensor, other: Tensor) -> Tensor:
     _check_vectors("dot", self, other)
+    if other._conj and not self._conj:
+        return _conjugated(_product(self, other.conj()))
     return kernel(lambda a, b: product(np.conj(a), b))(self, other)  # type: ignore[no-any-return]
+
+
+def _conjugated(result: Tensor) -> Tensor:
+    """A new tensor seen as its conjugate, as PyTorch leaves the product of two conjugates."""
+    result._conj = True
+    return result
 
 
 dot = define(
@@ -182,227 +191,6 @@ vdot = define(
     },
     samples=[((4,), (4,))],
 )
-
-# ---- with a summand ----------------------------------------------------------------------------------------------
-
-
-def _blend(name: str, compute: Callable[..., Any], check: Callable[..., None]) -> Callable[..., Tensor]:
-    """``beta * self + alpha * product``; with beta 0 the summand is not read, not even its NaN."""
-
-    def run(self: Tensor, first: Tensor, second: Tensor, beta: Any, alpha: Any) -> Tensor:
-        check(self, first, second)
-        return kernel(lambda c, a, b: blended(c, compute(wide(a), wide(b)), beta, alpha))(self, first, second)  # type: ignore[no-any-return]
-
-    return run
-
-
-def fits(summand: Tensor, shape: Sequence[int]) -> None:
-    """Refuse a summand that cannot be stretched to the product's shape."""
-    own = summand._array.shape
-    if own and own == shape[-len(own) :]:
-        return
-    expand_.view(summand, shape, False)  # type: ignore[misc]
-
-
-def _same(one: str, a: Tensor, other: str, b: Tensor) -> None:
-    if a.dtype is not b.dtype:
-        raise RuntimeError(
-            f"{one} and {other} must have the same dtype, but got {scalar_name(a.dtype)} and {scalar_name(b.dtype)}"
-        )
-
-
-def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
-    _same("self", self, "mat2", mat2)
-    _same("mat1", mat1, "mat2", mat2)
-    for name, matrix in (("mat1", mat1), ("mat2", mat2)):
-        if matrix._array.ndim != 2:
-            raise RuntimeError(f"{name} must be a matrix, got {matrix._array.ndim}-D tensor")
-    check_factors(mat1, mat2)
-    fits(self, (mat1._array.shape[0], mat2._array.shape[1]))
-    if self.dtype.category == BOOL:
-        raise not_implemented("addmm_impl_cpu_", self.dtype)
-
-
-def _size(tensor: Tensor, dim: int) -> int:
-    """The size of a dim; raises IndexError when there is none."""
-    return int(tensor._array.shape[wrap_dim(dim, tensor._array.ndim, scalar=False)])
-
-
-def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
-    fits(self, (_size(batch1, 0), _size(batch1, 1), _size(batch2, 2)))
-    if batch1.dtype is not self.dtype:
-        kinds = f"{cpp_name(self.dtype)}, batch1: {cpp_name(batch1.dtype)}, batch2: {cpp_name(batch2.dtype)}"
-        raise RuntimeError(f"Input dtypes must be the same, got: input {kinds}")
-    check_batches(batch1, batch2)
-    if self.dtype.category == BOOL:
-        raise not_implemented("baddbmm", self.dtype)
-
-
-def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor) -> None:
-    a, b, c = mat._array, vec._array, self._array
-    if a.ndim != 2 or b.ndim != 1 or c.ndim > 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {c.ndim}, {a.ndim}, {b.ndim}")
-    if a.shape[1] != b.shape[0] or (c.ndim and c.shape[0] not in (1, a.shape[0])):
-        size = c.shape[0] if c.ndim else 1
-        raise RuntimeError(f"size mismatch, got input ({size}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})")
-    if not self.dtype is mat.dtype is vec.dtype:
-        raise RuntimeError(
-            "addmv input tensors must have the same dtype, but got "
-            f"{scalar_name(self.dtype)}, {scalar_name(mat.dtype)}, and {scalar_name(vec.dtype)}"
-        )
-    if self.dtype.category == BOOL and a.size:
-        raise not_implemented("addmv_impl_cpu", self.dtype)
-
-
-def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
-    fits(self, (_size(batch1, 1), _size(batch2, 2)))
-    for name, tensor in (("batch1", batch1), ("batch2", batch2)):
-        if tensor._array.ndim != 3:
-            raise RuntimeError(f"{name} must be a 3D tensor")
-    (b, n, m), (c, k, p) = batch1._array.shape, batch2._array.shape
-    if b != c:
-        raise RuntimeError(f"batch1 and batch2 must have same number of batches, got {b} and {c}")
-    if m != k:
-        raise RuntimeError(f"Incompatible matrix sizes for bmm ({n}x{m} and {k}x{p})")
-    _same("self", self, "mat2", batch2)
-    _same("mat1", batch1, "mat2", batch2)
-    if self.dtype.category == BOOL and batch1._array.size:
-        raise not_implemented("addmm_impl_cpu_", self.dtype)
-
-
-addmm = define(
-    "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    doc="A matrix product, times alpha, added to self times beta.",
-    run=_blend("addmm", matrix_product, _check_addmm),
-    grads={
-        "self": lambda grad, beta: scaled(grad, conj(beta)),
-        "mat1": lambda grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha: first_factor_grad(
-            grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha
-        ),
-        "mat2": lambda grad, mat1, mat2_sym_sizes, mat2_sym_strides, alpha: second_factor_grad(
-            grad, mat1, mat2_sym_sizes, mat2_sym_strides, alpha
-        ),
-    },
-    samples=[((3, 5), (3, 4), (4, 5)), ((5,), (3, 4), (4, 5))],
-)
-baddbmm = define(
-    "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    doc="Batched matrix products, times alpha, added to self times beta.",
-    run=_blend("baddbmm", np.matmul, _check_baddbmm),
-    grads={
-        "self": lambda grad, beta: scaled(grad, conj(beta)),
-        "batch1": lambda grad, batch2, alpha: scaled(grad.bmm(conj(batch2.transpose(1, 2))), conj(alpha)),
-        "batch2": lambda grad, batch1, alpha: scaled(conj(batch1.transpose(1, 2)).bmm(grad), conj(alpha)),
-    },
-    samples=[((2, 3, 5), (2, 3, 4), (2, 4, 5))],
-)
-addbmm = define(
-    "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    doc="The sum of batched matrix products, times alpha, added to self times beta.",
-    run=_blend("addbmm", lambda a, b: np.add.reduce(np.matmul(a, b), 0), _check_addbmm),
-    grads={
-        "self": lambda grad, beta: scaled(grad, conj(beta)),
-        "batch1": lambda grad, batch1, batch2, alpha: scaled(
-            _over_batch(grad, batch1, batch2).bmm(conj(batch2.transpose(1, 2))), conj(alpha)
-        ),
-        "batch2": lambda grad, batch1, batch2, alpha: scaled(
-            conj(batch1.transpose(1, 2)).bmm(_over_batch(grad, batch1, batch2)), conj(alpha)
-        ),
-    },
-    samples=[((3, 5), (2, 3, 4), (2, 4, 5))],
-)
-
-
-def _over_batch(grad: Tensor, batch1: Tensor, batch2: Tensor) -> Tensor:
-    return grad.unsqueeze(0).expand((batch1.shape[0], batch1.shape[1], batch2.shape[2]))  # type: ignore[no-any-return]
-
-
-addmv = define(
-    "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    doc="A matrix-vector product, times alpha, added to self times beta.",
-    run=_blend("addmv", np.matmul, _check_addmv),
-    grads={
-        "self": lambda grad, beta: scaled(grad, conj(beta)),
-        "mat": lambda grad, vec, alpha: scaled(grad.outer(conj(vec)), conj(alpha)),
-        "vec": lambda grad, mat, alpha: scaled(conj(mat).t().mv(grad), conj(alpha)),
-    },
-    samples=[((3,), (3, 4), (4,))],
-)
-
-
-def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Tensor:
-    for name, vec in (("vec1", vec1), ("vec2", vec2)):
-        if vec._array.ndim != 1:
-            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vec._array.ndim}-D")
-    shape = (vec1._array.shape[0], vec2._array.shape[0])
-    fits(self, shape)
-    for word, factor in (("beta", beta), ("alpha", alpha)):
-        if isinstance(factor, bool) and self.dtype.category != BOOL:
-            raise RuntimeError(f"Boolean {word} only supported for Boolean results.")
-        if isinstance(factor, float) and self.dtype.category <= 1:
-            raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
-    kind = result_type(self, vec1, vec2)
-    outer = np.multiply.outer(cast(resolved(vec1), kind), cast(resolved(vec2), kind))
-    summand = cast(resolved(self), kind)
-    if kind.category == BOOL:
-        array = np.logical_and(outer, bool(alpha))
-        array = np.logical_or(array, np.logical_and(summand, bool(beta)))
-    else:
-        array = outer if alpha == 1 else outer * number_of(alpha, kind)
-        if beta != 0:
-            array = array + (summand if beta == 1 else summand * number_of(beta, kind))
-    return fresh(dense(array.astype(kind.np, copy=False)), kind, self.device)
-
-
-addr = define(
-    "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    doc="An outer product, times alpha, added to self times beta.",
-    run=_addr,
-    grads={
-        "self": lambda grad, beta: scaled(grad, conj(beta)),
-        "vec1": lambda grad, vec2, alpha: scaled(grad.mv(conj(vec2)), conj(alpha)),
-        "vec2": lambda grad, vec1, alpha: scaled(grad.t().mv(conj(vec1)), conj(alpha)),
-    },
-    samples=[((3, 4), (3,), (4,))],
-)
-
-# ---- the same in place -------------------------------------------------------------------------------------------
-
-
-def _misfit(name: str, target: Tensor, shape: Sequence[int]) -> str:
-    if name == "addr":
-        return f"2D tensor expected, got {target._array.ndim}D tensor for input"
-    return (
-        f"Bad in-place call: input tensor size {list(target.shape)} and output tensor size {list(shape)} should match"
-    )
-
-
-def _written(op: Op, target: Tensor, *args: Any) -> Tensor:
-    """Write the result over the summand; only ``addbmm_`` lets a smaller summand grow."""
-    result = op.run(target, *args)  # type: ignore[misc]
-    if result._array.shape != target._array.shape:
-        if op.name != "addbmm":
-            raise RuntimeError(_misfit(op.name, target, result._array.shape))
-        from stridescope.engine.dispatch.out import layout_for, reshaped
-
-        reshaped(target, *layout_for(result))
-    refuse_overlap(target, args)
-    store(target, result)
-    return target
-
-
-for _op in (addmm, baddbmm, addbmm, addmv, addr):
-    _text = _op.schema.text.replace(_op.name, f"{_op.name}_", 1).replace("Tensor self", "Tensor(a!) self", 1)
-    define(
-        f"{_text.rpartition('->')[0]}-> Tensor(a!)",
-        doc=f"{_op.doc} Written in place.",
-        run=functools.partial(_written, _op),
-        node=_op.derivative.name if _op.derivative else None,
-        grads={
-            ",".join(formula.inputs): formula.function for formula in _op.derivative.formulas
-        } if _op.derivative else None,
-        function=_op.name == "addmv",
-    )  # fmt: skip
 
 # ---- matmul ------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ from stridescope.engine.device import CPU
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.run import cast, one_device, resolved
 from stridescope.engine.dtype import dtype, float32
-from stridescope.engine.ops.matmul import addmm, baddbmm, bmm, mm
+from stridescope.engine.ops.matmul import bmm, mm
+from stridescope.engine.ops.matmul_added import addmm, baddbmm
 from stridescope.engine.tensor import Tensor, fresh
 
 UNFITTING = "out_dtype must be the same as input dtype or fp32 for fp16/bf16 inputs"

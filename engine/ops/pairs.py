@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import Guarded, into, pointwise, row_major
-from stridescope.engine.dtype import BOOL, FLOAT, scalar_name
+from stridescope.engine.dispatch.out import warn_of_growth
+from stridescope.engine.dispatch.run import Guarded, into, like_strides, output_strides, pointwise, row_major
+from stridescope.engine.dtype import BOOL, FLOAT, bfloat16, float16, float64, scalar_name
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.powers import complex_pow, pow_base
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, fresh
 
 LN2 = math.log(2.0)
 
@@ -203,16 +204,25 @@ define(
 
 def _by_exponent(self: Tensor, other: Tensor) -> bool:
     """Whether PyTorch adds whole exponents to those of floats, instead of multiplying by a power of 2."""
-    if self.dtype.category < FLOAT or other.dtype.category >= FLOAT:
+    if self.dtype.category != FLOAT or other.dtype.category >= FLOAT:
         return False
-    if other.dtype.category == BOOL and self.dtype.category == FLOAT:
+    if other.dtype.category == BOOL:
         broadcast_shapes(self._array.shape, other._array.shape)
         raise not_implemented("ldexp_cpu_exp", other.dtype)
     return True
 
 
 def _ldexp_run(self: Tensor, other: Tensor) -> Tensor:
-    return _scaled(self, other) if _by_exponent(self, other) else _times(self, _power_of_two(self, other))
+    if not _by_exponent(self, other):
+        return _times(self, _power_of_two(self, other))
+    shape = broadcast_shapes(self._array.shape, other._array.shape)
+    if shape != self._array.shape and self._array.size:  # PyTorch begins with a result like self
+        warn_of_growth(self._array.shape, shape)
+    return _scaled(self, other)
+
+
+def _like_self(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
+    return (like_strides if sources[0].shape == shape else output_strides)(shape, sources)
 
 
 def _ldexp_into(self: Tensor, other: Tensor) -> Tensor:
@@ -224,18 +234,27 @@ def _ldexp_into(self: Tensor, other: Tensor) -> Tensor:
 
 
 def _power_of_two(self: Tensor, exponent: Tensor) -> Tensor:
-    return _complex_powers(2 + 0j, exponent) if self.dtype.is_complex else _powers(2.0, exponent)
+    if self.dtype.is_complex:
+        two = fresh(np.asarray(2, self.dtype.np), self.dtype, self.device)
+        return (_complex_powers if exponent.dtype.is_complex else _real_powers)(two, exponent)
+    # Of these dtypes the 2 is a tensor in PyTorch, whose power keeps the exponent's strides.
+    return (_powers if self.dtype in (float16, bfloat16, float64) else _plain_powers)(2.0, exponent)
 
 
-_scaled = elementwise(lambda a, b: np.multiply(a, np.exp2(b)), "ldexp", "fc", to_float=True)
-_times = elementwise(np.multiply, "mul_cpu", to_float=True)
-_powers = pointwise(
-    lambda a, b: np.exp2(b) if np.asarray(b).dtype.kind != "c" else np.power(a, b),
-    to_float=True,
-    through=True,
-    strides=row_major,
-)
+def _exp2(a: Any, b: Any) -> Any:
+    return np.exp2(b) if np.asarray(b).dtype.kind != "c" else np.power(a, b)
+
+
+def _shifted(a: Any, exponent: Any) -> Any:
+    return np.ldexp(a, np.clip(exponent, -5000, 5000).astype(np.int32))  # farther ones end at 0 and infinity too
+
+
+_scaled = elementwise(_shifted, "ldexp", "f", to_float=True, strides=_like_self)
+_times = elementwise(np.multiply, "mul_cpu", to_float=True, precise=1)
+_powers = pointwise(_exp2, to_float=True, through=True)
+_plain_powers = pointwise(_exp2, to_float=True, through=True, strides=row_major)
 _complex_powers = pointwise(complex_pow)
+_real_powers = pointwise(lambda two, exponent: np.exp2(exponent))  # not exact for whole ones either, as in PyTorch
 _scale, _multiply = into(_scaled), into(_times)
 
 _LDEXP_GRADS: dict[str, Callable[..., Any]] = {

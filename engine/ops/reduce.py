@@ -68,9 +68,13 @@ def count_of(sizes: Sequence[int], dims: Sequence[int] | int | None) -> int:
 
 def added(array: Array, over: tuple[int, ...], keepdims: bool = False, kind: dtype | None = None) -> Array:
     """The sum over some dims, to the bit as PyTorch's kernel adds; ``kind`` is the dtype before widening."""
-    if array.dtype.kind not in "fc" or array.size < ROWS or not over:
+    if array.dtype.kind not in "fc":
         return np.asarray(_sum(array, over, keepdims=keepdims))
-    return cascade_sum(array, over, keepdims, LANES[array.itemsize if kind is None else kind.itemsize])
+    if array.size < ROWS or not over:
+        total = _sum(array, over, keepdims=keepdims)
+    else:
+        total = cascade_sum(array, over, keepdims, LANES[array.itemsize if kind is None else kind.itemsize])
+    return np.asarray(total + total.dtype.type(0))  # PyTorch begins with 0: a sum is never -0
 
 
 def widened(array: Array, kind: dtype) -> Array:

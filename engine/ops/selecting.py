@@ -76,11 +76,11 @@ masked_select = define(
 
 
 def _index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
+    along = wrap_dim(dim, self._array.ndim)
     if index._array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index.dtype.name not in ("int64", "int32"):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
-    along = wrap_dim(dim, self._array.ndim)
     places = index._array.reshape(-1)
     array = resolved(self)
     size = array.shape[along] if array.ndim else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,10 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dispatch.run import Run, resolved
 from stridescope.engine.dtype import FLOAT, dtype
 from stridescope.engine.layout import wrap_dim
+from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.minmax import larger
 from stridescope.engine.ops.reduce import widened
 from stridescope.engine.storage import Array
@@ -20,6 +22,7 @@ from stridescope.engine.tensor import Tensor, dense, fresh
 # NumPy's stubs do not let these be called with positional dims; the methods of arrays take two more Python calls.
 _largest: Any = np.maximum.reduce
 _sum: Any = np.add.reduce
+LANES = 16  # half precision numbers in a vector of AVX2
 
 
 def softmax_of(array: Array, dim: int) -> Array:
@@ -30,7 +33,10 @@ def softmax_of(array: Array, dim: int) -> Array:
         return array.copy()
     shifted = array - _largest(array, dim, keepdims=True)
     np.exp(shifted, shifted)
-    return np.divide(shifted, _sum(shifted, dim, keepdims=True), shifted)  # type: ignore[no-any-return]
+    total = _sum(shifted, dim, keepdims=True)
+    if dim == array.ndim - 1:  # PyTorch multiplies by the reciprocal here
+        return np.multiply(shifted, np.reciprocal(total), shifted)  # type: ignore[no-any-return]
+    return np.divide(shifted, total, shifted)  # type: ignore[no-any-return]
 
 
 def log_softmax_of(array: Array, dim: int) -> Array:
@@ -44,7 +50,35 @@ def log_softmax_of(array: Array, dim: int) -> Array:
     return shifted  # type: ignore[no-any-return]
 
 
-def _kernel(name: str, compute: Callable[[Array, int], Array]) -> Callable[..., Tensor]:
+def _half_softmax(array: Array, dim: int) -> Array:
+    """Softmax of float16 or bfloat16, rounded where PyTorch does it: along an outer dim its vectors round once.
+
+    What whole vectors leave over is rounded before it is divided too. (With several threads PyTorch's vectors begin
+    anew for each, so that a last digit may depend on their number.)
+    """
+    wide = array.astype(np.float32)
+    shares = np.exp(wide - _largest(wide, dim, keepdims=True)) if array.ndim else np.exp(wide - wide)
+    total = _sum(shares, dim, keepdims=True) if array.ndim else shares
+    if dim == array.ndim - 1 or not array.ndim:
+        return np.asarray((shares / total).astype(array.dtype))
+    whole = math.prod(array.shape[dim + 1 :]) // LANES * LANES
+    columns = (*array.shape[: dim + 1], -1)
+    shares, total = shares.reshape(columns), total.reshape((*array.shape[:dim], 1, -1))
+    shares[..., whole:] = shares[..., whole:].astype(array.dtype)
+    return np.asarray((shares / total).astype(array.dtype).reshape(array.shape))
+
+
+def _half_log_softmax(array: Array, dim: int) -> Array:
+    """Its logarithm; along the last dim PyTorch keeps the sum and the logarithm of the sum in half precision."""
+    wide = array.astype(np.float32)
+    if dim != array.ndim - 1 or not array.ndim:
+        return log_softmax_of(wide, dim).astype(array.dtype)
+    shifted = wide - _largest(wide, dim, keepdims=True)
+    total = _sum(np.exp(shifted), dim, keepdims=True).astype(array.dtype).astype(np.float32)
+    return (shifted - np.log(total).astype(array.dtype).astype(np.float32)).astype(array.dtype)  # type: ignore[no-any-return]
+
+
+def _kernel(name: str, compute: Callable[[Array, int], Array], half: Callable[[Array, int], Array]) -> Run:
     def run(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
         dim = wrap_dim(dim, self._array.ndim)
         if self.dtype.category != FLOAT and self._array.size:
@@ -53,27 +87,66 @@ def _kernel(name: str, compute: Callable[[Array, int], Array]) -> Callable[..., 
         array = resolved(self)
         if not array.size:
             return fresh(array.copy(), self.dtype, self.device)
-        result = compute(widened(array, self.dtype), dim).astype(array.dtype, copy=False)
+        result = (half if self.dtype.itemsize == 2 else compute)(array, dim)
         return fresh(dense(result), self.dtype, self.device)
 
     return run
 
 
-def _softmax_back(grad: Tensor, result: Tensor, dim: int) -> Tensor:
-    weighted = grad * result
-    return weighted - result * weighted.sum(dim, True)  # type: ignore[no-any-return]
+def _softmax_slope(grad: Array, result: Array, dim: int) -> Array:
+    total = _sum(grad * result, dim, keepdims=True) if grad.ndim else grad * result
+    return (grad - total) * result  # type: ignore[no-any-return]
 
 
-def _log_softmax_back(grad: Tensor, result: Tensor, dim: int) -> Tensor:
-    return grad - result.exp() * grad.sum(dim, True)  # type: ignore[no-any-return]
+def _log_softmax_slope(grad: Array, result: Array, dim: int) -> Array:
+    total = _sum(grad, dim, keepdims=True) if grad.ndim else grad
+    return grad - np.exp(result) * total  # type: ignore[no-any-return]
 
 
-def _family(name: str, compute: Callable[[Array, int], Array], grad: Callable[..., Tensor], doc: str) -> None:
+def _slope(compute: Callable[[Array, Array, int], Array]) -> Run:
+    def run(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype) -> Tensor:
+        dim = wrap_dim(dim, output._array.ndim)
+        grad, result = (widened(resolved(t), t.dtype) for t in (grad_output, output))
+        found = compute(grad, result, dim) if result.size else np.zeros_like(result)
+        return fresh(dense(np.asarray(found, input_dtype.np)), input_dtype, output.device)
+
+    return run
+
+
+def _softmax_slope_of_output(grad: Tensor, grad_output: Tensor, output: Tensor, dim: int) -> Tensor:
+    inner = (output * grad_output).sum(dim, True) * grad
+    return grad_output * grad - inner - grad_output * (output * grad).sum(dim, True)  # type: ignore[no-any-return]
+
+
+_DOUBLE_GRADS: dict[str, dict[str, Callable[..., Any]]] = {
+    "softmax": {
+        "grad_output": lambda grad, output, dim, input_dtype: op_call("_softmax_backward_data")(
+            grad, output, dim, input_dtype
+        ),
+        "output": _softmax_slope_of_output,
+    },
+    "log_softmax": {
+        "grad_output": lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, True),
+        "output": lambda grad, grad_output, output, dim: -grad_output.sum(dim, True) * output.exp() * grad,
+    },
+}
+
+
+def _family(name: str, run: Run, slope: Run, doc: str) -> None:
+    backward = define(
+        f"_{name}_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+        doc=f"The gradient of {name} from that of its result.",
+        run=slope,
+        grads=_DOUBLE_GRADS[name],
+        method=False,
+    )
     core = define(
         f"_{name}(Tensor self, int dim, bool half_to_float) -> Tensor",
         doc=doc,
-        run=_kernel(name, compute),
-        grads={"self": grad},
+        run=run,
+        grads={
+            "self": lambda grad, result, dim, self_scalar_type: backward.call(grad, result, dim, self_scalar_type),
+        },
         method=False,
     )
 
@@ -95,8 +168,10 @@ def _family(name: str, compute: Callable[[Array, int], Array], grad: Callable[..
     )
 
 
-_family("softmax", softmax_of, _softmax_back, "Exponentials along a dim as shares of their sum.")
-_family("log_softmax", log_softmax_of, _log_softmax_back, "The logarithm of softmax, computed without overflow.")
+_family("softmax", _kernel("softmax", softmax_of, _half_softmax), _slope(_softmax_slope),
+        "Exponentials along a dim as shares of their sum.")  # fmt: skip
+_family("log_softmax", _kernel("log_softmax", log_softmax_of, _half_log_softmax), _slope(_log_softmax_slope),
+        "The logarithm of softmax, computed without overflow.")  # fmt: skip
 
 # ---- activations -------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from op_programs import COMMON, COMPLEX, DTYPES, FLOATS, INTEGERS, Inexact, OpProgram, shares, step
+from op_programs import COMMON, COMPLEX, DTYPES, FLOATS, INTEGERS, Inexact, OpProgram, step
 
 EXACT_UNARY = [
     "abs",
@@ -306,8 +306,9 @@ def into_out(p: OpProgram) -> Any:
     out = p.target() if p.chance(0.5) else p.torch.empty(0, dtype=p.dtype(DTYPES))
     if name == "remainder":
         out = out.clone()
-    if len(shares(p, out)) > 1:
-        out = out.clone()  # others would see its memory move when it grows
+    where = out.untyped_storage().data_ptr()
+    if any(t is not out and t.untyped_storage().data_ptr() == where for t in p.tensors.values()):
+        out = out.clone()  # others would see its memory move, or be written to, when it grows
     if name in ("cat", "stack"):
         if any(out is t for t in p.tensors.values()):
             out = out.clone()  # PyTorch resizes before it finds that the output is an input

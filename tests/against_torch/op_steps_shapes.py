@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from op_programs import INTEGERS, Inexact, OpProgram, step
@@ -66,8 +67,15 @@ def expanded(p: OpProgram, one: Any, name: str) -> Any:
 
 @step(2)
 def as_other_dtype(p: OpProgram) -> Any:
-    """The bytes seen as another dtype; as integers, for which every pattern of bits is a number."""
-    return p.tensor().view(p.dtype([*INTEGERS]))
+    """The bytes seen as another dtype; as integers, for which every pattern of bits is a number.
+
+    Which of its many patterns a NaN has, and with which sign, is left to the processor and to the order of operands;
+    all get the same one before.
+    """
+    one = p.target()
+    if one.is_floating_point() or one.is_complex():
+        one.masked_fill_(one.isnan(), math.nan)
+    return one.view(p.dtype([*INTEGERS]))
 
 
 @step(2)
