@@ -94,9 +94,13 @@ class AsStridedBackward0(Node):
         super().__init__((edge,))
 
     def _run(self, gradients: Gradients) -> Gradients:
-        """Lay the gradient into the base's storage."""
+        """Lay the gradient into the base's storage; where nobody wants it, there is none."""
         gradient = gradients[0]
-        return (None if gradient is None else as_strided_backward(gradient, self.source, self.result),)
+        return (
+            None
+            if gradient is None or self._edges[0][0] is None
+            else as_strided_backward(gradient, self.source, self.result),
+        )
 
     @property
     def _saved_size(self) -> tuple[int, ...]:

@@ -337,30 +337,51 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
 
 
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
-    """A function that computes the Jacobian of ``func``: the values of ``jacrev``, laid out column by column."""
-    rows = jacrev(func, argnums, has_aux=has_aux)
+    """A function that computes the Jacobian of ``func``, column by column: one push of all basis tangents at once."""
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         numbers = _chosen(argnums, args)
-        for leaf in flatten([args[number] for number in numbers])[0]:
+        leaves, unflatten = flatten(args[numbers[0]] if isinstance(argnums, int) else tuple(args[n] for n in numbers))
+        for leaf in leaves:
             if isinstance(leaf, Tensor) and leaf.dtype.category < FLOAT:
                 raise ValueError(f"Expected primal to be floating point or complex, but got: {leaf.dtype}")
-        found = rows(*args, **kwargs)
-        wide = [leaf._array.ndim for number in numbers for leaf in flatten(args[number])[0]]
-        jacobian, aux = found if has_aux else (found, None)
-        leaves, unflatten = flatten(jacobian)
-        laid = [_by_columns(leaf, wide[n % len(wide)]) for n, leaf in enumerate(leaves)]
-        return (unflatten(laid), aux) if has_aux else unflatten(laid)
+
+        def at(*flat: Any) -> Any:
+            given, chosen = list(args), unflatten(list(flat))
+            for number, tree in zip(numbers, (chosen,) if isinstance(argnums, int) else chosen, strict=True):
+                given[number] = tree
+            return func(*given, **kwargs)
+
+        def push(*basis: Any) -> Any:
+            output, tangents, *aux = jvp(at, tuple(leaves), basis, has_aux=has_aux)
+            beside.append(aux)
+            return tangents
+
+        beside: list[Any] = []
+        pushed = vmap(push, randomness=randomness)(*_basis(leaves))
+        jacobian = tree_map(lambda columns: unflatten(_by_input(columns, leaves)), pushed)
+        return (jacobian, beside[0][0]) if has_aux else jacobian
 
     return wrapper
 
 
-def _by_columns(jacobian: Any, wide: int) -> Any:
-    """The same numbers with the last ``wide`` dims, those of the input, outermost in memory."""
-    last = tuple(range(-wide, 0))
-    first = tuple(range(wide))
-    return jacobian.movedim(last, first).contiguous().movedim(first, last) if wide else jacobian
+def _basis(leaves: Sequence[Any]) -> list[Any]:
+    """For each leaf its part of every unit tangent, one after another in the first dim."""
+    sizes = [leaf.numel() for leaf in leaves]
+    parts = []
+    for number, leaf in enumerate(leaves):
+        part = leaf.new_zeros((sum(sizes), sizes[number]))
+        start = sum(sizes[:number])
+        part.diagonal(-start).fill_(1)
+        parts.append(part.view((sum(sizes), *leaf.shape)))
+    return parts
+
+
+def _by_input(columns: Any, leaves: Sequence[Any]) -> list[Any]:
+    """The derivatives of one output by every leaf: its dims first, then the leaf's."""
+    parts = columns.movedim(0, -1).split([leaf.numel() for leaf in leaves], -1)
+    return [part.view((*columns.shape[1:], *leaf.shape)) for part, leaf in zip(parts, leaves, strict=True)]
 
 
 def hessian(func: Function, argnums: Argnums = 0) -> Function:

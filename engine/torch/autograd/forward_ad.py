@@ -7,13 +7,14 @@ transpose of the transposed Jacobian is the Jacobian.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from stridescope.engine.autograd import api
 from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.autograd.leaf import leaf_at
-from stridescope.engine.autograd.lockstep import peel
+from stridescope.engine.autograd.lockstep import run_of
 from stridescope.engine.autograd.modes import ForwardMode, ModeContext, enable_grad
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.recorded import Interceptors
@@ -21,6 +22,7 @@ from stridescope.engine.events import journal
 from stridescope.engine.ops.generator import default_generator
 from stridescope.engine.tensor import Tensor, alias
 from stridescope.engine.torch.autograd import forward_refusals
+from stridescope.engine.torch.autograd.forward_formulas import FORMULAS
 
 # Of each element alone, with a backward that has no derivative: it is its own transpose.
 ELEMENTWISE = frozenset(("hardsigmoid",))
@@ -83,6 +85,8 @@ class dual_level(ModeContext):  # noqa: N801
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """An alias of ``tensor`` that carries ``tangent``."""
+    if (run := run_of((tensor, tangent))) is not None:  # each example has its own tangent
+        return run.lifted(functools.partial(make_dual, level=level), tensor, tangent)  # type: ignore[no-any-return]
     level = _Levels.current if level is None else level
     if level < 0:
         raise RuntimeError(
@@ -99,17 +103,19 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             f"{level} is not supported."
         )
     _check_sizes(tensor, tangent)
-    dual: Tensor = peel(_again, tensor)
+    dual: Tensor = _again(tensor)
     _set_tangent(dual, _laid_out(tangent, dual))
     return dual
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The primal and the tangent of a dual tensor; the tangent of a plain one is None."""
+    if (run := run_of(tensor)) is not None:
+        return run.lifted(functools.partial(unpack_dual, level=level), tensor)  # type: ignore[no-any-return]
     if (_Levels.current if level is None else level) < 0:
         return UnpackedDualTensor(tensor, None)
     tangent = _tangent(tensor)
-    primal = tensor if tangent is None else peel(_again, tensor)
+    primal = tensor if tangent is None else _again(tensor)
     if primal is not tensor:
         primal.__dict__.pop("_tangents", None)
     return UnpackedDualTensor(primal, tangent)
@@ -127,6 +133,14 @@ def _check_sizes(tensor: Tensor, tangent: Tensor) -> None:
             f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
             f"{list(tangent.shape)}."
         )
+
+
+def _check_spread(args: Sequence[Any], result: Any) -> None:
+    """Refuse random numbers of a mean or spread that is stretched: PyTorch gives them tangents of its size."""
+    for value in args[:2]:
+        if _tangent(value) is not None:
+            _check_sizes(result, value)
+            return
 
 
 def _tangent(value: Any) -> Tensor | None:
@@ -150,15 +164,34 @@ def _push(op: Op, call: Callable[..., Any], *args: Any) -> Any:
         return _relaid(op, call, args) if hasattr(op.run, "relayouts") else _written(op, call, args)
     noise = default_generator.get_state()
     result = call(*args)
+    if op.name == "normal":
+        _check_spread(args, result)
     if op.derivative is not None:
         _Levels.busy = True
         try:
-            tangents = _viewed(op, args) if op.view else _pushed_with(noise, op, args)
+            tangents = _viewed(op, args) if op.view else _computed(op, args, result, noise)
             for out, tangent in zip(_several(result), tangents, strict=True):
                 _set_tangent(out, tangent if op.view else _own(tangent, args, out))
         finally:
             _Levels.busy = False
     return result
+
+
+def _computed(op: Op, args: tuple[Any, ...], result: Any, noise: Tensor) -> tuple[Tensor | None, ...]:
+    formula, own = FORMULAS.get(op.name), _tangent(args[0])
+    if formula is None or own is None:
+        return _pushed_with(noise, op, args)
+    with enable_grad():
+        return formula([_primal(a) for a in args], own, [_primal(out) for out in _several(result)])
+
+
+def _primal(value: Any) -> Any:
+    """A tensor without its tangents; its history stays."""
+    if _tangent(value) is None:
+        return value
+    made = _again(value)
+    made.__dict__.pop("_tangents", None)
+    return made
 
 
 def _relaid(op: Op, call: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -256,6 +289,8 @@ def _laid_out(tangent: Tensor, primal: Tensor) -> Tensor:
 
 def detached(tensor: Tensor) -> Tensor:
     """The tensor without its history in the graph, but with its tangents, without theirs."""
+    if (run := run_of(tensor)) is not None:
+        return run.lifted(detached, tensor)  # type: ignore[no-any-return]
     made: Tensor = tensor.detach()
     if tangents := tensor.__dict__.get("_tangents"):
         made.__dict__["_tangents"] = {level: alias(tangent) for level, tangent in tangents.items()}
@@ -352,7 +387,7 @@ def _source(value: Any, sources: list[Tensor], vectors: list[Tensor]) -> Any:
     tangent = _tangent(value)
     if tangent is None:
         return value
-    source = peel(lambda own: own.view_as(own) if own._requires_grad else leaf_at(own), value)
+    source = value.view_as(value) if value._requires_grad else leaf_at(value)
     sources.append(source)
     vectors.append(tangent)
     return source

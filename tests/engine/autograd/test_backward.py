@@ -245,3 +245,14 @@ def test_checkpoints_nest_beyond_one_threads_stack() -> None:
     x = torch.ones(1, requires_grad=True)
     nested(60)(x).backward()
     assert x.grad.item() == 2.0
+
+
+def test_a_view_whose_base_was_detached_gives_no_gradient() -> None:
+    base = torch.ones(2, requires_grad=True)
+    view = base[0]
+    base.detach_()
+    base.detach().mul_(2)
+    found: list[Any] = []
+    view.grad_fn.register_hook(lambda given, _: found.append(given))
+    view.backward()
+    assert view.grad_fn.name() == "AsStridedBackward0" and found == [(None,)]

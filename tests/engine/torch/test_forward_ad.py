@@ -182,3 +182,42 @@ def test_ops_without_tangents_say_so(function: Any, name: str) -> None:
 def test_out_has_no_tangent() -> None:
     with pytest.raises(NotImplementedError, match="forward AD with sin_out that does not support it because it is an"):
         matrix_tangent(lambda m: torch.sin(m, out=torch.empty(2, 2)))
+
+
+POINT, SKEWED = torch.tensor([[4.0, 1.0], [1.0, 3.0]]), torch.tensor([[1.0, 2.0], [5.0, -1.0]])
+# Along a direction that is not symmetric; what PyTorch 2.13 gives.
+ALONG: list[tuple[str, Any, list[list[float]]]] = [
+    ("eigenvectors", lambda a: torch.linalg.eigh(a)[1], [[-0.3154, 0.5104], [-0.1950, -0.8258]]),
+    ("cholesky", torch.linalg.cholesky, [[0.25, 0.0], [2.4375, -0.8103]]),
+    ("upper", lambda a: torch.linalg.cholesky(a, upper=True), [[0.25, 2.4375], [0.0, -0.8103]]),
+    ("inverse", torch.cholesky_inverse, [[0.0347, -0.1838], [-0.1838, 0.1165]]),
+    ("upper inverse", lambda a: torch.cholesky_inverse(a, upper=True), [[-0.0069, -0.1630], [-0.1630, 0.1582]]),
+]
+
+
+@pytest.mark.parametrize(("function", "expected"), [pytest.param(f, e, id=name) for name, f, e in ALONG])
+def test_matrices_move_as_they_are_moved(function: Any, expected: list[list[float]]) -> None:
+    _, pushed = torch.func.jvp(function, (POINT,), (SKEWED,))
+    assert torch.allclose(pushed, torch.tensor(expected), atol=1e-4)
+
+
+def test_infinite_terms_of_a_running_logsumexp_weigh_nothing() -> None:
+    x = torch.tensor([-torch.inf, 1.0, torch.inf, 2.0])
+    _, pushed = torch.func.jvp(lambda a: torch.logcumsumexp(a, 0), (x,), (torch.ones(4),))
+    assert torch.allclose(pushed, torch.tensor([0.0, 0.0, torch.nan, torch.nan]), equal_nan=True)
+
+
+def test_random_numbers_of_a_stretched_mean_have_no_tangents() -> None:
+    with pytest.raises(RuntimeError, match=r"Tensor is of size \[2, 3\] while the given forward gradient is of size"):
+        torch.func.jvp(lambda m: torch.normal(m, torch.ones(2, 3)), (torch.ones(3),), (torch.ones(3),))
+
+
+def test_the_forward_jacobian_pushes_all_directions_in_one_call() -> None:
+    calls: list[Any] = []
+    several = lambda p: (calls.append(1), {"o": p["a"] ** 2 * p["b"]})[1]  # noqa: E731
+    found = torch.func.jacfwd(several)({"a": torch.tensor([1.0, 2.0]), "b": torch.tensor(3.0)})
+    assert calls == [1] and found["o"]["a"].tolist() == [[6.0, 0.0], [0.0, 12.0]]
+    assert found["o"]["b"].tolist() == [1.0, 4.0]
+    assert torch.func.jacfwd(lambda a: a**2)(torch.tensor(3.0)).item() == 6.0
+    direction = lambda t: torch.func.jvp(torch.func.grad(lambda a: (a**3).sum()), (POINT[0],), (t,))[1]  # noqa: E731
+    assert torch.func.vmap(direction)(torch.eye(2)).tolist() == [[24.0, 0.0], [0.0, 6.0]]

@@ -182,6 +182,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:To copy construct")
 @pytest.mark.parametrize("number", range(len(REFUSED)))
 def test_what_is_refused(number: int) -> None:
     call, text = REFUSED[number]
