@@ -51,7 +51,7 @@ class Storage:
     """
 
     # What most storages never need has a default here, as with tensors: views and saved results make many of them.
-    __slots__ = ("__dict__", "__weakref__", "_id", "owner", "told")
+    __slots__ = ("__dict__", "__weakref__", "_address", "_id", "_pointer", "owner", "told")
 
     owner: Array
     _id: int
@@ -60,11 +60,11 @@ class Storage:
     block: Any = None
     resizable = True
     _raw: Array | None = None
-    _address = 0
-    _pointer: int | None = None
+    _address: int
+    _pointer: int | None
 
     def __init__(self, owner: Array, on: Device = CPU, block: Any = None) -> None:
-        self.owner, self._id, self.told = owner, 0, False
+        self.owner, self._id, self.told, self._address, self._pointer = owner, 0, False, 0, None
         if on is not CPU:
             self.device = on
         if block is not None:

@@ -29,7 +29,8 @@ from stridescope.engine.autograd.history import (
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import set_history
 from stridescope.engine.dispatch.recorded import SIMPLE, ended, full, refused
-from stridescope.engine.dispatch.run import NUMBERS, Pointwise, output_strides
+from stridescope.engine.dispatch.result_strides import output_strides, settled
+from stridescope.engine.dispatch.run import NUMBERS, Pointwise
 from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
 from stridescope.engine.dispatch.templates import (
     ANNOUNCED,
@@ -191,7 +192,8 @@ def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[st
         by_rule = op.run.strides is output_strides
         scope |= {"ufunc": op.run.ufunc, "quick": op.run.quick, "numbers": NUMBERS, "gives": op.run.gives,
                   "ndarray": np.ndarray, "asarray": np.asarray, "canonical": canonical,
-                  "in_order": in_order if by_rule else _never, "orderly": orderly if by_rule else _dense}  # fmt: skip
+                  "in_order": in_order if by_rule else _never, "orderly": orderly if by_rule else _dense,
+                  "settled": settled, "by_rule": by_rule}  # fmt: skip
     exec(compile(source, f"<op {op.qualified}>", "exec"), scope)
     return scope[symbol]
 

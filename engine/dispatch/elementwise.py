@@ -45,6 +45,7 @@ class Choosy(Pointwise):
         self.halves = halves
         self.label, self.takes, self.refuse = label, takes, dict(refuse or {})
         self.quick = frozenset(kind for kind in self.quick if LETTERS[kind.category] in takes)
+        self.floats = "f" in takes and "f" not in self.refuse
 
     def admit(self, *args: Any) -> None:
         """Refuse the categories with errors of their own."""

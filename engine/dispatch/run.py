@@ -15,16 +15,14 @@ import numpy as np
 from stridescope.engine.device import CPU, device
 from stridescope.engine.dispatch.overlap import refuse_overlap, writable
 from stridescope.engine.dispatch.promote import common
+from stridescope.engine.dispatch.result_strides import blank, output_strides
 from stridescope.engine.dtype import FROM_NUMPY, bool_, can_cast, dtype, float32, float64, int64, scalar_name
+from stridescope.engine.events import journal
 from stridescope.engine.layout import (
     broadcast_shapes,
-    contiguous_strides,
     dense_strides_like,
-    is_channels_last,
     is_contiguous,
     is_non_overlapping_and_dense,
-    iterator_order,
-    iterator_strides,
 )
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Scratch, Tensor, canonical, dense, fresh
@@ -106,62 +104,6 @@ def cast(array: Array, kind: dtype) -> Array:
     return array.astype(kind.np)
 
 
-def output_strides(shape: tuple[int, ...], arrays: Sequence[Any]) -> tuple[int, ...]:
-    """The strides, in elements, that TensorIterator gives a pointwise result of these operands.
-
-    A number among them is a 0-d operand: it repeats over the shape, which rules the short cuts out.
-    """
-    tensors = [a for a in arrays if isinstance(a, np.ndarray)]
-    element = [tuple(s // a.itemsize for s in a.strides) for a in tensors]
-    alike = len(tensors) == len(arrays) or not shape
-    if alike and all(a.shape == shape for a in tensors):
-        if all(a.flags.c_contiguous for a in tensors):
-            return contiguous_strides(shape)
-        fast = _fast_strides(shape, element)
-        if fast is not None:
-            return fast
-    spread = [_spread(a.shape, strides, shape) for a, strides in zip(tensors, element, strict=True)]
-    if not spread:
-        return contiguous_strides(shape)
-    return iterator_strides(shape, iterator_order([shape], spread))
-
-
-def tensor_strides(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
-    """The strides of an op whose numbers are settings of its kernel, not operands (``clamp``, ``pow``)."""
-    return output_strides(shape, [s for s in sources if isinstance(s, np.ndarray)])
-
-
-def like_strides(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
-    """The strides of an op that makes its result with ``empty_like`` of the first operand."""
-    first = sources[0]
-    return dense_strides_like(shape, tuple(s // first.itemsize for s in first.strides))
-
-
-def row_major(shape: tuple[int, ...], sources: Sequence[Any]) -> tuple[int, ...]:
-    """The strides of an op whose result is contiguous whatever its operands are."""
-    return contiguous_strides(shape)
-
-
-def _fast_strides(shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    if all(is_contiguous(shape, s) for s in strides):
-        return contiguous_strides(shape)
-    first = strides[0]
-    if len(shape) == 4 and all(is_channels_last(shape, s) for s in strides):
-        from stridescope.engine.layout import channels_last_strides
-
-        return channels_last_strides(shape)
-    if all(s == first for s in strides) and is_non_overlapping_and_dense(shape, first):
-        return first
-    return None
-
-
-def _spread(shape: tuple[int, ...], strides: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
-    """The strides of an operand broadcast to ``target``: 0 where it repeats."""
-    extra = len(target) - len(shape)
-    own = tuple(0 if n == 1 and t != 1 else s for n, s, t in zip(shape, strides, target[extra:], strict=True))
-    return (0,) * extra + own
-
-
 def laid_out(array: Array, strides: tuple[int, ...]) -> Array:
     """``array`` in memory of its own with these strides (in elements); itself when it already is."""
     item = array.itemsize
@@ -188,12 +130,6 @@ def placed(operand: Any, kind: dtype) -> Any:
     if is_non_overlapping_and_dense(shape, strides):
         return operand._array
     return blank(shape, dense_strides_like(shape, strides))
-
-
-def blank(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """An array of bools in these strides (in elements) whose values nobody looks at."""
-    extent = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) if 0 not in shape else 0
-    return np.ndarray(shape, np.bool_, np.empty(extent, np.bool_) if extent else bytearray(), 0, strides)
 
 
 class Pointwise:
@@ -229,6 +165,7 @@ class Pointwise:
         plain = isinstance(function, np.ufunc) and function.nout == 1
         self.ufunc = quick or (function if plain else None)
         self.quick = FLOATS if to_float else FLOATS | {int64}
+        self.floats = True  # whether floating operands are computed without further questions
 
     def operands(self, arguments: int) -> int:
         """How many operands a call with this many arguments has."""
@@ -238,6 +175,9 @@ class Pointwise:
         """Compute the result of these operands and other arguments."""
         count = self.count
         operands, rest = (args, ()) if count is None else (args[:count], args[count:])
+        usual = self._alike(operands, rest)
+        if usual is not None:
+            return usual
         kind = common(operands, self.to_float)
         arrays = [operand_array(o, kind) for o in operands]
         if self.precise is not None and kind.itemsize == 2 and kind.is_floating_point:
@@ -247,6 +187,32 @@ class Pointwise:
         array = self.compute(arrays, kind, rest, sources)
         gives = self.gives or kind
         return fresh(array, gives, where)
+
+    def _alike(self, operands: Sequence[Any], rest: tuple[Any, ...]) -> Tensor | None:
+        """The result, the short way: of tensors of one floating dtype, shape and row-major layout, and numbers."""
+        first = operands[0]
+        if not isinstance(first, Tensor) or not self.floats or first.dtype not in FLOATS or not first._array.ndim:
+            return None
+        kind, shape, arrays = first.dtype, first._array.shape, []
+        for operand in operands:
+            if isinstance(operand, Tensor):
+                array = operand._array
+                plain = operand._plain and operand.dtype is kind and array.shape == shape and array.flags.c_contiguous
+                if not plain:
+                    return None
+                arrays.append(array)
+            elif operand.__class__ in NUMBERS[kind] and (journal.emit is None or len(operands) == 2):
+                arrays.append(operand_array(operand, kind))
+            else:
+                return None
+        alone = self.strides is output_strides and all(isinstance(operand, Tensor) for operand in operands)
+        if not arrays[0].size or (1 in shape and not alone):
+            return None
+        result = self.function(*arrays, *rest)
+        owns = result.__class__ is np.ndarray and result.base is None and result.flags.c_contiguous
+        if not owns or result.dtype is not (self.gives or kind).np or any(result is array for array in arrays):
+            return None
+        return fresh(canonical(result) if 1 in shape else result, self.gives or kind)
 
     def admit(self, *args: Any) -> None:
         """Refuse what PyTorch refuses before it looks at the memory of the operands; most ops admit all."""

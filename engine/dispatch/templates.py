@@ -91,7 +91,7 @@ BINARY = """
         if isinstance({second}, Tensor):
             if {second}.dtype is kind and {second}._plain:
                 b = {second}._array
-                if a.strides == b.strides or orderly(a) and orderly(b):
+                if a.strides == b.strides:
                     try:
                         r = ufunc(a, b)
                     except ValueError:
@@ -99,6 +99,11 @@ BINARY = """
                     else:
                         if 1 in a.shape and r.flags.c_contiguous:
                             r = canonical(r)
+                elif by_rule and a.size and b.size:
+                    try:
+                        a = r = settled(ufunc(a, b), a, b)
+                    except ValueError:
+                        pass
         elif {second}.__class__ in numbers[kind]:
             r = ufunc(a, {second})
     if r is not None:

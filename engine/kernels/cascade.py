@@ -26,14 +26,13 @@ def cascade_sum(array: Array, over: tuple[int, ...], keepdims: bool, lanes: int)
     """The sum over some dims; ``lanes`` is the vector length of the dtype that the elements were loaded from."""
     if array.size > LARGEST or not array.size or not over:
         return _large(array, over, keepdims)
-    if array.flags.c_contiguous and len(over) == array.ndim:
+    if array.flags.c_contiguous and all(d in over or n == 1 for d, n in enumerate(array.shape)):
         total = np.asarray(flat_sum(array.reshape(-1), lanes))
     else:
-        kept = [d for d in range(array.ndim) if d not in over]
-        total = _summed(array, over, lanes).reshape([array.shape[d] for d in kept])
+        total = _summed(array, over, lanes)
     if keepdims:
         return total.reshape([1 if d in over else n for d, n in enumerate(array.shape)])
-    return total
+    return total.reshape([n for d, n in enumerate(array.shape) if d not in over])
 
 
 _add: Any = np.add.reduce
@@ -216,4 +215,9 @@ def _in_order(array: Array) -> Array:
     """The sums along the last dim but one, term by term; NumPy does that only where the last dim is wider than one."""
     if array.shape[-1] == 1:
         return np.add.accumulate(array, axis=-2)[..., -1, :]
+    if array.ndim == 3 and array.shape[1] <= ROWS:  # NumPy is slow where many short sums lie side by side
+        total = array[:, 0] + array[:, 1] if array.shape[1] > 1 else array[:, 0].copy()
+        for place in range(2, array.shape[1]):
+            total += array[:, place]
+        return np.asarray(total)
     return np.asarray(_add(array if array.flags.c_contiguous else np.ascontiguousarray(array), axis=-2))

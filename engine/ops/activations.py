@@ -13,7 +13,8 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define, node_name
-from stridescope.engine.dispatch.run import Strides, into, like_strides, row_major, tensor_strides
+from stridescope.engine.dispatch.result_strides import like_strides, row_major, tensor_strides
+from stridescope.engine.dispatch.run import Strides, into
 from stridescope.engine.dtype import FLOAT, FROM_NUMPY, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import concatenated, op_call, where

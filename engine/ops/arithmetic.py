@@ -10,7 +10,8 @@ import numpy as np
 from stridescope.engine.autograd.formula import Derivative, Formula
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import DECLARED, define
-from stridescope.engine.dispatch.run import Guarded, Pointwise, laid_out, pointwise, tensor_strides, with_number
+from stridescope.engine.dispatch.result_strides import tensor_strides
+from stridescope.engine.dispatch.run import Guarded, Pointwise, laid_out, pointwise, with_number
 from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, cpp_name, dtype
 from stridescope.engine.kernels.fused import fused, half_fused
 from stridescope.engine.layout import broadcast_shapes

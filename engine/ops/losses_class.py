@@ -110,7 +110,8 @@ def _nll(
     if reduction == NONE:
         return _made(losses, self.dtype, where), _made(np.zeros((), array.dtype), self.dtype, where)
     over = tuple(range(losses.ndim))
-    total, weights = added(losses, over), added(counts, over)
+    total = added(losses, over)
+    weights = added(counts, over) if plain is None else counts.dtype.type(counts.size)
     if reduction == MEAN:
         total = np.divide(total, weights)
     return _made(total, self.dtype, where), _made(weights, self.dtype, where)

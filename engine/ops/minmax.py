@@ -10,7 +10,8 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.promote import common
-from stridescope.engine.dispatch.run import Guarded, Pointwise, Run, into, tensor_strides
+from stridescope.engine.dispatch.result_strides import tensor_strides
+from stridescope.engine.dispatch.run import Guarded, Pointwise, Run, into
 from stridescope.engine.dtype import FLOAT, can_cast, cpp_name, float64, scalar_name
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.number_range import check_number

@@ -11,7 +11,8 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.out import warn_of_growth
-from stridescope.engine.dispatch.run import Guarded, into, like_strides, output_strides, pointwise, row_major
+from stridescope.engine.dispatch.result_strides import like_strides, output_strides, row_major
+from stridescope.engine.dispatch.run import Guarded, into, pointwise
 from stridescope.engine.dtype import BOOL, FLOAT, bfloat16, float16, float64, scalar_name
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.arithmetic import conj

@@ -10,7 +10,8 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.promote import result_type
-from stridescope.engine.dispatch.run import Guarded, laid_out, resolved, row_major, tensor_strides, with_number
+from stridescope.engine.dispatch.result_strides import row_major, tensor_strides
+from stridescope.engine.dispatch.run import Guarded, laid_out, resolved, with_number
 from stridescope.engine.dtype import INTEGER, bool_, complex128, float64
 from stridescope.engine.ops.arithmetic import conj, real_if
 from stridescope.engine.ops.lookup import where

@@ -10,7 +10,8 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
-from stridescope.engine.dispatch.run import Strides, blank, cast, into, laid_out, like_strides, output_strides
+from stridescope.engine.dispatch.result_strides import blank, like_strides, output_strides
+from stridescope.engine.dispatch.run import Strides, cast, into, laid_out
 from stridescope.engine.dtype import FLOAT, bool_
 from stridescope.engine.tensor import Tensor, bump_version, fresh
 

@@ -382,7 +382,8 @@ _pairs("special_zeta", _zeta, "The Hurwitz zeta function.", {
 
 
 def _frexp(self: Tensor) -> tuple[Tensor, Tensor]:
-    from stridescope.engine.dispatch.run import cast, laid_out, output_strides, resolved
+    from stridescope.engine.dispatch.result_strides import output_strides
+    from stridescope.engine.dispatch.run import cast, laid_out, resolved
     from stridescope.engine.dtype import int32
     from stridescope.engine.tensor import fresh
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dispatch.run import into, like_strides
+from stridescope.engine.dispatch.result_strides import like_strides
+from stridescope.engine.dispatch.run import into
 from stridescope.engine.ops.arithmetic import conj, mul_scalar
 from stridescope.engine.ops.lookup import where
 from stridescope.engine.tensor import Tensor
