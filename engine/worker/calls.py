@@ -16,7 +16,7 @@ class Code:
 
     __slots__ = (
         "arguments", "asked", "calls", "free_calls", "is_module", "layout", "name", "names", "object", "optimized",
-        "plan", "quiet", "source", "spans", "visits", "watched", "woken",
+        "plan", "quiet", "silent", "source", "spans", "visits", "watched", "woken",
     )  # fmt: skip
 
     def __init__(self, code: types.CodeType, source: int) -> None:
@@ -28,6 +28,7 @@ class Code:
         self.arguments = Names(tuple(filter(worth_showing, code.co_varnames[: _argument_count(code)])), (), ())
         self.spans: list[Span] = []
         self.visits: dict[int, int] = {}  # how often each line was reached, estimated by samples
+        self.silent: set[int] = set()  # the lines that are not recorded
         self.calls, self.asked, self.quiet = 0, 0, False  # how often it was called since an op ran; not recorded?
         self.free_calls, self.woken = 0, False  # how often in a row it ran no op itself; did it, when not recorded?
         self.watched = False  # a watch's own note: does it report the lines of this code?

@@ -67,6 +67,8 @@ class Ration:
             code.names = dict(code.plan)
             self._codes.append(code)
         code.names[line] = wanted
+        if wanted is QUIET:
+            code.silent.add(line)
         return wanted
 
     def count_call(self, code: Code, asked: int) -> bool:
@@ -94,4 +96,5 @@ class Ration:
         for code in codes:
             code.names, code.quiet, code.calls, code.free_calls = code.plan, False, 0, 0
             code.visits.clear()
+            code.silent.clear()
         return bool(codes)

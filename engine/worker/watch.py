@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from stridescope.engine.events import RecordingCut
 from stridescope.engine.worker.bindings import emit
+from stridescope.engine.worker.calls import Code
 from stridescope.engine.worker.tracebacks import deepest, is_ours
 from stridescope.engine.worker.tracer import Tracer
 
@@ -162,7 +163,7 @@ class TraceWatch:
     def __init__(self, tracer: Tracer) -> None:
         self._tracer, self._reach = tracer, tracer.reach
         self._failing: dict[int, BaseException] = {}
-        self._local: Callable[..., Any] = self._line_or_end  # bound once: it is called for every line
+        self._locals: dict[int, Callable[..., Any]] = {}  # what is called for every line, by id(code)
 
     def start(self) -> None:
         """Begin to report."""
@@ -185,22 +186,37 @@ class TraceWatch:
         except Exception as error:
             _give_up(self, error)
             return None
-        return self._local
+        return self._locals.get(id(frame.f_code)) or self._local(code)
 
-    def _line_or_end(self, frame: types.FrameType, event: str, value: Any) -> Callable[..., Any]:
+    def _local(self, code: Code) -> Callable[..., Any]:
+        """Return what Python is to call for each line of the code, and at the end of a call."""
+        silent, tell = code.silent, self._line_or_end
+
+        def alert(frame: types.FrameType, event: str, value: Any) -> Callable[..., Any]:
+            return drowsy if tell(frame, event, value) else alert
+
+        def drowsy(frame: types.FrameType, event: str, value: Any) -> Callable[..., Any] | None:
+            """In a rationed loop: most lines are of no interest, and Python goes on to call this."""
+            return None if event == "line" and frame.f_lineno in silent else alert(frame, event, value)
+
+        self._locals[id(code.object)] = alert
+        return alert
+
+    def _line_or_end(self, frame: types.FrameType, event: str, value: Any) -> bool:
+        """Tell the tracer; return whether it wants to hear no more of such lines."""
         try:
             if event == "line":
                 if self._failing:
                     self._failing.pop(id(frame), None)
-                self._reach(frame, frame.f_lineno)
-            elif event == "exception":
+                return not self._reach(frame, frame.f_lineno)
+            if event == "exception":
                 self._failing[id(frame)] = value[1]
                 self._tracer.raised(frame, value[1])
             elif event == "return":
                 self._ended(frame, value)
         except Exception as error:
             _give_up(self, error)
-        return self._local
+        return False
 
     def _ended(self, frame: types.FrameType, value: object) -> None:
         """Tell the three ways apart in which a frame gives up control: by an exception, a yield or a return."""
