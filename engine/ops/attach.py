@@ -79,7 +79,13 @@ def _method(function: Function) -> Callable[..., Any]:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         if kwargs:
             return named((self, *args), kwargs)
-        plan = plans.get((self.__class__, *map(type, args)))
+        if not args:  # the usual numbers of arguments, without the loop that takes as long as a view
+            kinds: tuple[type, ...] = (self.__class__,)
+        elif len(args) == 1:
+            kinds = (self.__class__, type(args[0]))
+        else:
+            kinds = (self.__class__, *map(type, args))
+        plan = plans.get(kinds)
         if plan is not None:
             try:
                 return plan(self, *args)

@@ -6,6 +6,7 @@ PYTHON is an interpreter that has torch (default: the environment variable STRID
 the median over rounds of CPU time per call; the engine with recording off, the engine with recording on, and real
 PyTorch take turns in processes of their own, so that a noisy machine hits all of them alike. A ratio of 0.80 means
 that the engine needs 80 % of PyTorch's time.
+
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ else:
         from stridescope.engine.events import journal
         from collections import deque
         journal.start(deque(maxlen=4096).append, 4096, bundles=True)  # as the writer takes them
-F = getattr(getattr(torch, "nn", None), "functional", None)
+F = torch.nn.functional
 torch.manual_seed(0)
 a, b, m = torch.rand(4), torch.rand(4), torch.rand(64, 64)
 w, n = torch.rand(4, requires_grad=True), torch.rand(64, 64, requires_grad=True)
 rows, image = torch.rand(8, 64), torch.rand(2, 16, 16, 16, requires_grad=True)
 kernel = torch.rand(16, 16, 3, 3, requires_grad=True)
+scale, shift, classes = torch.ones(64), torch.zeros(64), torch.arange(8)
 w1, w2 = (torch.randn(2, 16) * 0.5).requires_grad_(), (torch.randn(16, 1) * 0.5).requires_grad_()
 x, y = torch.rand(32, 2), torch.rand(32, 1)
 
@@ -55,6 +57,15 @@ def mlp_step():
             p -= 0.1 * p.grad
             p.grad = None
 
+layers = torch.nn.Linear(2, 16), torch.nn.Tanh(), torch.nn.Linear(16, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1)
+net = torch.nn.Sequential(*layers)
+sgd, adam = torch.optim.SGD(net.parameters(), lr=0.01), torch.optim.Adam(net.parameters())
+
+def training_step(optimizer):
+    optimizer.zero_grad()
+    F.mse_loss(net(x), y).backward()
+    optimizer.step()
+
 def conv_block():
     F.relu(F.conv2d(image, kernel, padding=1)).sum().backward()
 
@@ -63,8 +74,11 @@ CASES = {
     "mul by a number": lambda: a * 2.0, "view": lambda: a.view(2, 2), "transpose": lambda: m.transpose(0, 1),
     "index": lambda: a[1], "slice": lambda: m[1:9, ::2], "sum": lambda: a.sum(), "exp": lambda: a.exp(),
     "less": lambda: a < b, "relu": lambda: a.relu(), "matmul 64": lambda: m @ m, "matmul 64, grad": lambda: n @ m,
-    "softmax 8x64": lambda: rows.softmax(1), "empty": lambda: torch.empty(4), "item": lambda: b[0].item(),
+    "softmax 8x64": lambda: rows.softmax(1), "layer norm 8x64": lambda: F.layer_norm(rows, (64,), scale, shift),
+    "cross entropy 8x64": lambda: F.cross_entropy(rows, classes), "sum of rows": lambda: m.sum(1),
+    "empty": lambda: torch.empty(4), "item": lambda: b[0].item(),
     "100 nodes forward": chain, "100 nodes backward": backward, "mlp step": mlp_step, "conv block": conv_block,
+    "step of nn and SGD": lambda: training_step(sgd), "step of nn and Adam": lambda: training_step(adam),
 }
 for name, case in CASES.items():
     try:

@@ -208,3 +208,37 @@ def test_hooks_of_saved_tensors_are_functions() -> None:
         torch.autograd.graph.saved_tensors_hooks(1, 2),  # type: ignore[arg-type]
     ):
         pass
+
+
+def test_a_leaf_detached_in_place_after_saving_is_still_good() -> None:
+    x, y = leaf(1.0, 2.0), torch.tensor([3.0, 4.0])
+    product = x * y
+    y.detach_()
+    product.sum().backward()
+    assert x.grad.tolist() == [3, 4]
+
+
+def test_what_was_detached_in_place_after_saving_is_refused() -> None:
+    x = leaf(1.0, 2.0)
+    middle = x * 2
+    product = x * middle
+    middle.detach_()
+    with pytest.raises(RuntimeError, match="has been detached in-place"):
+        product.sum().backward()
+
+
+def test_hooks_on_a_saved_tensor_change_what_backward_reads() -> None:
+    x, y = leaf(1.0, 2.0), torch.tensor([3.0, 4.0])
+    product = x * y
+    product.grad_fn._raw_saved_other.register_hooks(lambda kept: kept * 10, lambda kept: kept)
+    product.sum().backward()
+    assert x.grad.tolist() == [30, 40]
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        _ = product.grad_fn._saved_other
+
+
+def test_warnings_of_remembered_bindings_name_the_script(recwarn: pytest.WarningsRecorder) -> None:
+    target = torch.zeros(1).expand(3)
+    for _ in range(2):  # the second call takes the remembered way
+        target.masked_fill_(torch.tensor([True, False, True]), 2.0)
+    assert {warning.filename for warning in recwarn} == {__file__}
