@@ -67,8 +67,10 @@ def why_not(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -
         return f"{start} keywords were incorrect: {', '.join(unknown)}\n"
     kinds = {name: kind for kind, name in parts}
     marked = [_marked(kind, value) for (kind, _), value in zip(parts, args, strict=False)]
-    marked += [f"{name}={_marked(kinds[name], kwargs[name])}" for name in reversed(kwargs)]
-    return f"{start} arguments have invalid types: ({', '.join(marked)})\n"
+    listed = [name for _, name in parts[len(args) :]]
+    named = listed if set(listed) == set(kwargs) else list(reversed(kwargs))
+    marked += [_marked(kinds[name], kwargs[name], f"{name}=") for name in named]
+    return f"{start} arguments have invalid types: ({', '.join(marked)}{'' if args else ', '})\n"
 
 
 def unrecognized(signature: Signature, kwargs: dict[str, Any]) -> list[str]:
@@ -82,7 +84,7 @@ def _split(part: str) -> tuple[str, str]:
     return kind, name
 
 
-def _marked(kind: str, value: Any) -> str:
-    """The value's type, between exclamation marks when it is not the one listed."""
+def _marked(kind: str, value: Any, name: str = "") -> str:
+    """The value's type, after its keyword if it has one, between exclamation marks when it is not the one listed."""
     fits = type_name(value) in _FITTING.get(kind, (kind,))
-    return _deep_type_name(value) if fits else f"!{_deep_type_name(value)}!"
+    return f"{name}{_deep_type_name(value)}" if fits else f"!{name}{_deep_type_name(value)}!"

@@ -32,7 +32,9 @@ BUMPS = {"kron": 0, "empty": 0, "nanmean": 2}
 # Ops that ask for the dtype of ``out`` before they look at the indices, and the errors that come even before that.
 DTYPE_FIRST = frozenset(("take", "gather", "index_select", "masked_select"))
 DTYPE_AT_ONCE = frozenset(("logsumexp", "amax", "amin", "any", "all", "dot", "vdot"))
-EARLIER = ("Dimension", "index_select(): Expected", "masked_select: expected")
+EARLIER = (
+    "Dimension", "index_select(): Expected", "index_select(): Index", "masked_select: expected", "take(): Expected",
+)  # fmt: skip
 APART = frozenset(
     (
         "kthvalue", "topk", "gather", "scatter", "take", "masked_select", "index_select", "index_copy", "scatter_add",

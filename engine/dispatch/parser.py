@@ -216,7 +216,7 @@ class Signature:
         first = 1 if self.arguments and self.arguments[0].name == "self" else 0
         rest = self.positional[first:]
         alone = len(rest) == 1 and (method or not first)
-        self.varargs = alone and rest[0].listed and rest[0].type in ("int", "SymInt")
+        self.varargs = alone and rest[0].listed and not rest[0].length and rest[0].type in ("int", "SymInt")
         self.first = first
         self.takes_out = not method and bool(shown_out(op.qualified))
         self.least = sum(a.default is REQUIRED for a in self.arguments)
@@ -238,7 +238,7 @@ class Signature:
         if left:
             raise Mismatch(self._unexpected(left, len(args)))
         if unpacked:
-            raise TypeError(unpacked)
+            raise Unpacked(unpacked)
         return values
 
     def _unexpected(self, left: dict[str, Any], given: int) -> str:
@@ -263,7 +263,7 @@ class Signature:
             if key and key in left:
                 return self._converted(argument, name, left.pop(key), "")
         if argument.default is REQUIRED:
-            raise Mismatch(self._missing(args, left))
+            raise Mismatch(self._missing(position, left))
         return argument.default
 
     def _converted(self, argument: Argument, name: str, value: Any, place: str) -> Any:
@@ -291,11 +291,12 @@ class Signature:
         plural, were = "" if count == 1 else "s", "was" if given == 1 else "were"
         return f"{self.op.name}() takes {count} positional argument{plural} but {given} {were} given"
 
-    def _missing(self, args: Sequence[Any], left: dict[str, Any]) -> str:
+    def _missing(self, position: int, left: dict[str, Any]) -> str:
+        """What is said when nothing was given for the argument at this position; those before it were."""
         names = [
             n
             for i, (a, n) in enumerate(zip(self.arguments, self.names, strict=True))
-            if a.default is REQUIRED and i >= len(args) and n not in left
+            if a.default is REQUIRED and i >= position and n not in left
         ]
         listed = ", ".join(f'"{n}"' for n in names)
         plural = "s" if len(names) == 1 else ""  # as PyTorch has it
@@ -304,6 +305,14 @@ class Signature:
     def checked_out(self, out: Any) -> Any:
         """``out`` as the op takes it; see :func:`stridescope.engine.dispatch.out_names.checked`."""
         return checked(out, self.op.qualified, self.op.schema.returns, len(self.arguments), self.numbers_fit)
+
+    def refusal_of_out(self, out: Any) -> Mismatch | None:
+        """Why this overload does not take ``out``; None when it does."""
+        try:
+            self.checked_out(out)
+        except Mismatch as mismatch:
+            return mismatch.with_traceback(None)
+        return None
 
     def shown(self) -> str:
         """The overload as the error text lists it."""
@@ -392,12 +401,18 @@ class Function:
         whole, out = kwargs, kwargs.get("out") if self.takes_out else None
         if self.takes_out and "out" in kwargs:
             kwargs = {name: value for name, value in kwargs.items() if name != "out"}
-        failures = []
+        failures: list[Mismatch] = []
         for signature in self.signatures:
             try:
                 values = signature.bind(args, kwargs if signature.takes_out else whole)
                 if out is not None:
                     out = signature.checked_out(out)
+            except Unpacked as refused:
+                unfit = None if out is None else signature.refusal_of_out(out)
+                if unfit is None:
+                    raise TypeError(str(refused)) from None
+                failures.append(unfit)
+                continue
             except Mismatch as mismatch:
                 # Without its traceback: that holds this frame, and the arguments would live until the next collection.
                 failures.append(mismatch.with_traceback(None))

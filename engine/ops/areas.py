@@ -209,8 +209,8 @@ def _check(self: Tensor, spacing: Any, dim: Any, dims: Sequence[int], edge_order
         )
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
-    for one in dims:
-        if self.shape[one] < edge_order + 1:
+    for one in dims if dim is None else (dim,) if isinstance(dim, int) else dim:
+        if self.shape[wrap_dim(one, self._array.ndim, scalar=False)] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
 
 

@@ -143,11 +143,17 @@ def transposed_sizes(sizes: Ints, kernel: Ints, how: Geometry, output_padding: I
     return found
 
 
+def _goes_to_onednn(input: Tensor, weight: Tensor, groups: int) -> bool:
+    """Whether PyTorch finds a single-precision convolution worth the way to oneDNN."""
+    many = input.shape[0] > 1 or groups > 1 or input._array.size > 20480
+    return many or (weight._array.ndim > 3 and min(weight.shape[-2:]) > 3)
+
+
 def refuse_empty(input: Tensor, weight: Tensor, groups: int) -> NoReturn:
     """Raise what a transposed convolution to no channels meets: oneDNN, or the plain kernel that sees one group."""
     if not input.shape[0]:
         raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
-    if input.shape[0] > 1 and input.dtype in (float32, complex64):
+    if input.dtype in (float32, complex64) and _goes_to_onednn(input, weight, groups):
         raise RuntimeError(
             "could not create a primitive descriptor for the deconvolution forward propagation primitive. Run workload "
             "with environment variable ONEDNN_VERBOSE=all to get additional diagnostic information."

@@ -31,24 +31,22 @@ def _rows(array: Array, dim: int) -> Array:
     return np.moveaxis(at_least_1d(array), dim, 0)
 
 
-def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any = None,
-           negative: bool = False) -> tuple[int, Array]:  # fmt: skip
-    """Check what index_add (with its ``alpha``) and index_reduce take, with their texts.
-
-    index_reduce without ``include_self`` begins as index_fill, which counts ``negative`` indices from the end.
-    """
+def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor) -> int:
+    """The dim of index_add and index_reduce; what they do not take is refused with their texts."""
     dim = wrap_dim(dim, self._array.ndim)
-    if index.dtype not in (int64, int32):
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {scalar_name(index.dtype)}")
     if index._array.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index._array.ndim} with type: "
                          f"{scalar_name(index.dtype)} and size: {list(index.shape)}")  # fmt: skip
+    if index.dtype not in (int64, int32):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {scalar_name(index.dtype)}")
     if self.dtype is not source.dtype:
         raise RuntimeError(
             f"{name}(): self ({scalar_name(self.dtype)}) and source ({scalar_name(source.dtype)}) must have the same "
             "scalar type"
         )
     size = source._array.shape[dim] if source._array.ndim else 1
+    if size != index._array.size and not source._array.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")  # whose size the text would name
     if size != index._array.size:
         raise RuntimeError(
             f"{name}(): Number of indices ({index._array.size}) should be equal to source.size(dim): ({size}), for "
@@ -61,19 +59,26 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor, alp
             "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
             f"{list(self.shape)} source.shape = {list(source.shape)}"
         )
-    where = index._array.reshape(-1)
+    return dim
+
+
+def _in_bounds(name: str, self: Tensor, dim: int, where: Array, alpha: Any = None, negative: bool = False) -> Array:
+    """The slices that index_add (with its ``alpha``) and index_reduce write; raises for those that are not there.
+
+    index_reduce without ``include_self`` begins as index_fill, which counts ``negative`` indices from the end.
+    """
     size = at_least_1d(self._array).shape[dim]
     bad = where[(where < (-size if negative else 0)) | (where >= size)]
     if bad.size and negative:
         raise IndexError(f"index {bad[0]} is out of bounds for dimension {dim} with size {size}")
     bad = where[(where < 0) | (where >= size)]
     if name == "index_add_" and self._array.ndim > 1 and not self._array.size:
-        return dim, where[:0]  # nothing is added, wherever it would go
+        return where[:0]  # nothing is added, wherever it would go
     if bad.size and not _scatters(self, dim, alpha):
         raise IndexError("index out of range in self")
     if bad.size:
         raise RuntimeError(f"index {bad.flat[0]} is out of bounds for dimension {dim} with size {size}")
-    return dim, where
+    return where
 
 
 def _scatters(self: Tensor, dim: int, alpha: Any) -> bool:
@@ -104,7 +109,8 @@ def _copy_of(self: Tensor) -> Array:
 
 
 def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
-    dim, where = _along("index_add_", self, dim, index, source, alpha)
+    dim = _along("index_add_", self, dim, index, source)
+    where = _in_bounds("index_add_", self, dim, index._array.reshape(-1), alpha)
     result = _copy_of(self)
     rows, added = _rows(result, dim), _rows(resolved(source), dim)[: where.size]
     unscaled = _scatters(self, dim, alpha) or (alpha == 1 and self.dtype.category != COMPLEX)
@@ -148,17 +154,28 @@ define(
 )
 
 
-def _need_index_reduce(self: Tensor, reduce: str, include_self: bool) -> None:
-    """Refuse the bool and complex tensors that PyTorch's kernels refuse: those of rows take some of them."""
+def _need_index_reduce(self: Tensor, include_self: bool) -> None:
+    """Refuse the bool and complex tensors that PyTorch's kernels refuse before they look at the indices."""
+    if self.dtype.category not in (BOOL, COMPLEX):
+        return
     if not include_self:
         raise not_implemented("index_reduce_func_exclude_input_init", self.dtype)
     if self._array.ndim < 2:
         raise not_implemented("index_func_", self.dtype)
+
+
+def _reduced_rows(self: Tensor, dim: int, index: Tensor, reduce: str, include_self: bool) -> Array:
+    """The slices that index_reduce writes; refuses what the kernels refuse that carry out one row after the other."""
+    where = index._array.reshape(-1)
+    if not where.size:
+        return where
+    if self.dtype.category == COMPLEX and reduce in ("amax", "amin"):
+        _in_bounds("index_reduce_", self, dim, where[:1], negative=not include_self)
+        raise not_implemented({"amax": "maximum_cpu", "amin": "minimum_cpu"}[reduce], self.dtype)
+    where = _in_bounds("index_reduce_", self, dim, where, negative=not include_self)
     if self.dtype.category == BOOL and reduce == "mean":
         raise not_implemented("div_floor_cpu", self.dtype)
-    if self.dtype.category == COMPLEX and reduce in ("amax", "amin"):
-        name = {"amax": "maximum", "amin": "minimum"}[reduce]
-        raise RuntimeError(f"{name} not implemented for complex tensors.")
+    return where
 
 
 def _index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool) -> Tensor:
@@ -166,9 +183,9 @@ def _index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     warn_once(internal("index_reduce() is in beta and the API may change at any time.",
                        "aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523"))  # fmt: skip
-    dim, where = _along("index_reduce_", self, dim, index, source, negative=not include_self)
-    if self.dtype.category in (BOOL, COMPLEX):
-        _need_index_reduce(self, reduce, include_self)
+    dim = _along("index_reduce_", self, dim, index, source)
+    _need_index_reduce(self, include_self)
+    where = _reduced_rows(self, dim, index, reduce, include_self)
     result = _copy_of(self)
     if where.size:
         reduce_into(_rows(result, dim), where, _rows(resolved(source), dim), reduce, include_self)
@@ -202,6 +219,10 @@ def _index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
         raise IndexError(
             "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
             f"dimensionality ({source._array.ndim}), destination dimensionality ({self._array.ndim})"
+        )
+    if not source._array.ndim and index._array.size != 1:
+        raise IndexError(
+            f"index_copy_(): When source is scalar, index should have one element (got {index._array.size})"
         )
     if index.dtype is not int64:
         raise RuntimeError("index_copy_(): Expected a long tensor for index, but got " + scalar_name(index.dtype))

@@ -192,6 +192,7 @@ def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Non
             if mask is not None:
                 _check_mask(mask, self._array.shape, place)
         if any(i is not None and i.dtype is uint8 for i in indices):
+            _opened(self, indices)  # what does not fit is said first
             raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype unsigned char")
         if self.dtype is not values.dtype:
             check_number(values._array.item(), self.dtype)

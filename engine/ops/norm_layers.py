@@ -17,7 +17,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, dtype, float32
-from stridescope.engine.layout import wrap_dim
+from stridescope.engine.layout import suggests_channels_last, wrap_dim
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
@@ -362,7 +362,8 @@ def _rms_norm(input: Tensor, normalized_shape: Ints, weight: Tensor | None, eps:
                              or input.dtype.itemsize == 16 else np.float32).eps)  # fmt: skip
     scale = op_call("rsqrt")(op_call("pow.Tensor_Scalar")(wide, 2).mean(dims, True) + eps)
     result = wide.mul(scale) if weight is None else wide.mul(scale).mul(weight)
-    return result.contiguous().to(input.dtype)
+    kept = suggests_channels_last(input._array.shape, input.strides)
+    return (result if kept else result.contiguous()).to(input.dtype)
 
 
 define(

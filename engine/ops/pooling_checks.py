@@ -42,6 +42,7 @@ def check_input(input: Tensor, how: Windows, name: str) -> None:
     _check_steps(how)
     _check_sizes(how)
     _check_empty(input, dims, name)
+    _check_padding(how)
     _check_output(input, how, name)
 
 
@@ -89,6 +90,18 @@ def _check_sizes(how: Windows) -> None:
         if any(v <= 0 for v in values):
             named = " ".join(f"{short}{c}: {v}" for c, v in zip(letters, values, strict=True))
             raise RuntimeError(f"{word} should be greater than zero, but got {named}")
+
+
+def _check_padding(how: Windows) -> None:
+    if all(pad <= kernel // 2 for pad, kernel in zip(how.padding, how.kernel, strict=True)):
+        return
+    if len(how.kernel) == 2:
+        (high, wide), (rows, columns) = how.padding, how.kernel
+        got = f"padW = {wide}, padH = {high}, kW = {columns}, kH = {rows}"
+    else:
+        kernel, pad = (dict(zip("THW", values, strict=True)) for values in (how.kernel, how.padding))
+        got = " ".join([*(f"k{c}: {kernel[c]}" for c in "TWH"), *(f"pad{c}: {pad[c]}" for c in "TWH")])
+    raise RuntimeError(f"pad should be smaller than or equal to half of kernel size, but got {got}")
 
 
 def _check_output(input: Tensor, how: Windows, name: str) -> None:

@@ -79,6 +79,9 @@ def _index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     along = wrap_dim(dim, self._array.ndim)
     if index._array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
+    if not self._array.ndim and index._array.size != 1:
+        count = index._array.size
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {count} value(s)")
     if index.dtype.name not in ("int64", "int32"):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     places = index._array.reshape(-1)
@@ -92,8 +95,6 @@ def _index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
     if bad.size:
         raise IndexError("index out of range in self")
     if not array.ndim:
-        if places.size != 1:
-            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {places.size} value(s)")
         return fresh(array.copy(), self.dtype, self.device)
     return fresh(canonical(np.ascontiguousarray(np.take(array, places, along))), self.dtype, self.device)
 

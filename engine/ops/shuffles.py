@@ -65,7 +65,8 @@ def _unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
 def _made(array: Any, like: Tensor) -> Tensor:
     import numpy as np
 
-    array = np.array(array) if np.may_share_memory(array, like._array) else array
+    shared = np.may_share_memory(array, like._array) or not array.flags.writeable  # windows are not to be written
+    array = np.array(array) if shared else array
     return fresh(formatted(array, like) if array.ndim == 4 else dense(array), like.dtype, like.device)
 
 
@@ -147,8 +148,9 @@ def _im2col(self: Tensor, kernel_size: Ints, dilation: Ints, padding: Ints, stri
             raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(values)}")
     _check_numbers(kernel_size, dilation, padding, stride)
     shape = list(self.shape)
-    for dim in (1, 2):
-        wrap_dim(dim, len(shape), scalar=False)
+    for dim in (1, 2):  # as far as PyTorch asks for them
+        if not shape[wrap_dim(dim, len(shape), scalar=False)]:
+            break
     if len(shape) not in (3, 4) or 0 in shape[-3:]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "

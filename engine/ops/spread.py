@@ -29,6 +29,16 @@ def _check_dtype(name: str, self: Tensor) -> None:
         raise RuntimeError(f"{who} only support floating point and complex dtypes")
 
 
+def _welford(wide: Array, mean: Array, over: tuple[int, ...]) -> Array:
+    """The means as a running average finds them: an infinity is met again, as NaN, by all that come after it."""
+    if wide.dtype.kind == "c" or np.isfinite(mean).all():
+        return mean
+    endless = ~np.isfinite(wide)
+    last = endless[tuple(slice(-1, None) if d in over else slice(None) for d in range(wide.ndim))]
+    count = np.add.reduce(endless, over, keepdims=True, dtype=np.int64)
+    return np.where((count == 1) & last | (count == 0), mean, np.nan)
+
+
 def _moments(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> tuple[Array, Array]:
     """The variance and the mean, computed in double precision as PyTorch's Welford sums are."""
     _check_dtype(name, self)
@@ -36,7 +46,7 @@ def _moments(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool) 
     wide: Any = array.astype(np.complex128 if self.dtype.is_complex else np.float64)
     over = axes(dim, array.ndim)
     count = count_of(array.shape, over)
-    mean = wide.sum(over, keepdims=True) / count
+    mean = _welford(wide, wide.sum(over, keepdims=True) / count, over)
     offset = wide - mean
     total = (offset * offset.conj()).real.sum(over, keepdims=keepdim)
     freedom = count - (1 if correction is None else correction)
