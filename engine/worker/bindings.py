@@ -11,7 +11,7 @@ from stridescope.engine.events import ModuleNamed, NameBound, NameUnbound, Wire,
 from stridescope.engine.worker.calls import Call
 from stridescope.engine.worker.frame_locals import Read, reader_of
 from stridescope.engine.worker.names import ATOMS, Bound, Names, Parts, can_change, look_at
-from stridescope.engine.worker.rationing import NAMELESS, QUIET, UNFOLLOWED
+from stridescope.engine.worker.rationing import UNFOLLOWED
 from stridescope.engine.worker.text import SHORT_INT, short_text
 
 BOUND = NameBound.code
@@ -37,11 +37,6 @@ class Bindings:
 
     def look(self, call: Call, frame: types.FrameType, names: Names) -> None:
         """Tell of the names that changed."""
-        if call.unfollowed:
-            if call.todo is NAMELESS or call.todo is QUIET:
-                return
-            names = names._replace(stored=(*call.unfollowed, *names.stored))
-            call.unfollowed.clear()
         read, plain = call.read or _reader(call, frame), call.plain
         for name in names.stored:  # as in _tell; a call less for each counter of a loop
             try:
@@ -76,15 +71,46 @@ class Bindings:
                 self._end_look(began)
 
     def let_go(self, call: Call, names: Names | None) -> None:
-        """Follow the names that a rationed line stores no longer."""
+        """Follow the names that a rationed line stores no longer, but where :meth:`catch_up` is called."""
         for name in names.stored if names is not None else ():
-            call.unfollowed.add(name)
-            if call.known.get(name) != (0, UNFOLLOWED, ()):
-                if name in call.known:
-                    _tell_parts(call.id, name, call.known[name][2], ())
-                call.plain.pop(name, None)
-                call.known[name] = (0, UNFOLLOWED, ())
-                emit((BOUND, call.id, name, 0, UNFOLLOWED))
+            call.code.unfollowed[name] = None
+            self._say_unfollowed(call, name)
+
+    def catch_up(self, call: Call, frame: types.FrameType) -> None:
+        """Tell of the names that rationed lines store: one that is recorded again shows what they did meanwhile.
+
+        What costs more than a number or a tensor is looked at while that takes little of the time; else it is said
+        not to be followed.
+        """
+        read = call.read or _reader(call, frame)
+        for name in call.code.unfollowed:
+            try:
+                value = read(name)
+            except (KeyError, NameError):
+                self._forget(call, name)
+                continue
+            if type(value) in SMALL:
+                if call.plain.get(name, call) is not value:
+                    _tell_small(call, name, value)
+                continue
+            call.plain.pop(name, None)
+            if type(value) is self._tensor or type(value) in ATOMS:
+                self._tell_value(call, name, value)
+                continue
+            began = self._begin_look()
+            if self._deep:
+                self._tell_value(call, name, value)
+            else:
+                self._say_unfollowed(call, name)
+            self._end_look(began)
+
+    def _say_unfollowed(self, call: Call, name: str) -> None:
+        if call.known.get(name) != (0, UNFOLLOWED, ()):
+            if name in call.known:
+                _tell_parts(call.id, name, call.known[name][2], ())
+            call.plain.pop(name, None)
+            call.known[name] = (0, UNFOLLOWED, ())
+            emit((BOUND, call.id, name, 0, UNFOLLOWED))
 
     def _look_again(self, call: Call, names: Names, read: Read) -> None:
         """Look at what the line read and may have changed in place, while that costs little of the time."""

@@ -16,7 +16,7 @@ class Code:
 
     __slots__ = (
         "arguments", "asked", "calls", "free_calls", "is_module", "layout", "name", "names", "object", "optimized",
-        "plan", "quiet", "silent", "source", "spans", "visits", "watched", "woken",
+        "plan", "quiet", "silent", "source", "spans", "unfollowed", "visits", "watched", "woken",
     )  # fmt: skip
 
     def __init__(self, code: types.CodeType, source: int) -> None:
@@ -29,6 +29,7 @@ class Code:
         self.spans: list[Span] = []
         self.visits: dict[int, int] = {}  # how often each line was reached, estimated by samples
         self.silent: set[int] = set()  # the lines that are not recorded
+        self.unfollowed: dict[str, None] = {}  # names that rationed lines store, looked at when another line is reached
         self.calls, self.asked, self.quiet = 0, 0, False  # how often it was called since an op ran; not recorded?
         self.free_calls, self.woken = 0, False  # how often in a row it ran no op itself; did it, when not recorded?
         self.watched = False  # a watch's own note: does it report the lines of this code?
@@ -42,7 +43,7 @@ class Code:
 class Call:
     """A live frame of the user's files, and what was last told of its names."""
 
-    __slots__ = ("asked", "changing", "code", "id", "known", "places", "plain", "read", "space", "todo", "unfollowed")
+    __slots__ = ("asked", "changing", "code", "id", "known", "places", "plain", "read", "space", "todo")
 
     def __init__(self, number: int, code: Code, frame: types.FrameType) -> None:
         self.id, self.code, self.asked = number, code, 0
@@ -54,7 +55,6 @@ class Call:
         self.places: dict[int, Where] = {}  # by instruction: where its ops are recorded to be
         self.plain: dict[str, object] = {}  # small values themselves: telling that one is the same costs no text
         self.changing: set[str] = set()  # names whose value can change in place
-        self.unfollowed: set[str] = set()  # names stored by rationed lines, to be looked at when the loop is over
 
 
 def _argument_count(code: types.CodeType) -> int:

@@ -9,7 +9,7 @@ A person steps through hundreds of rounds of a loop, not through millions; recor
 the script's own time and fill the disk with numbers nobody looks at. Lines that run ops are always recorded, and while
 something can stop the script (a step, a breakpoint, a pause) all lines are. Where rationing sets in the recording
 says so (:class:`~stridescope.engine.events.LineRationed`), and names that it no longer follows stand for
-:data:`UNFOLLOWED` until the loop is over.
+:data:`UNFOLLOWED` until a line that is not rationed is reached.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from stridescope.engine.worker.calls import Call, Code
 from stridescope.engine.worker.frame_locals import locals_of
 from stridescope.engine.worker.names import Names, worth_showing
 from stridescope.engine.worker.positions import Positions
-from stridescope.engine.worker.rationing import AMONG_OPS, QUIET, STRIDE, Ration
+from stridescope.engine.worker.rationing import AMONG_OPS, NAMELESS, QUIET, STRIDE, Ration
 from stridescope.engine.worker.tracebacks import entries
 
 LINE = LineReached.code
@@ -154,6 +154,8 @@ class Tracer:
             self._look(call, frame, last)
         if todo is QUIET:
             return False
+        if call.code.unfollowed and todo is not NAMELESS:
+            self.bindings.catch_up(call, frame)
         if (send := journal.emit) is not None:
             send((LINE, call.id, call.code.source, line))
         self._countdown -= 1
@@ -216,6 +218,8 @@ class Tracer:
         if call.todo is not None and not call.code.optimized:
             last, call.todo = call.todo, None
             self._look(call, frame, last)
+        if call.code.unfollowed and not call.code.optimized:
+            self.bindings.catch_up(call, frame)
         if call is not self.main:
             del self.calls[id(frame)]
             emit((FrameLeft.code, call.id))
@@ -245,6 +249,8 @@ class Tracer:
         self._raised_at = (id(error), id(frame), frame.f_lasti)
         if call.todo is not None:
             self._look(call, frame, call.todo)
+        if call.code.unfollowed:
+            self.bindings.catch_up(call, frame)
         spans = call.code.spans or call.code.read_spans()
         emit((ExceptionRaised.code, call.id, call.code.source, *spans[frame.f_lasti >> 1], *_described(error)))
 

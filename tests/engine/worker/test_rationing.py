@@ -122,3 +122,33 @@ def test_a_function_that_runs_an_op_after_all_is_recorded_again(recorded: Callab
     assert len(entered) < 2000 and {op.frame for op in ops} <= {event.frame for event in entered}
     assert [op.line for op in ops] == [5] * len(ops) and ops
     assert last_texts(done)["i"] == "5001"
+
+
+LATEST = """\
+import torch
+x = torch.ones(2)
+def last(step):
+    for i in range(40):
+        inner = i * step
+    return x + inner
+for step in range(600):
+    y = x + step
+    for i in range(40):
+        k = i * step
+    z = last(step)
+w = x * k
+for i in range(40):
+    k = -i
+"""
+
+
+def test_a_recorded_line_shows_what_rationed_lines_did_to_names(recorded: Callable[..., Any]) -> None:
+    done = recorded(LATEST)
+    assert {event.line for event in done.events(LineRationed)} >= {5, 10}
+    assert {name: text for name, text in last_texts(done).items() if name in ("step", "k", "i", "inner")} == {
+        "step": "599", "k": "-39", "i": "39", "inner": str(39 * 599)
+    }  # fmt: skip
+    before = next(op for op in done.events(OpBegan) if op.line == 12)
+    everything = done.events()
+    earlier = everything[: everything.index(before)]
+    assert [event.text for event in earlier if isinstance(event, NameBound) and event.name == "k"][-1] == str(39 * 599)
