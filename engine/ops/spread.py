@@ -31,7 +31,7 @@ def _check_dtype(name: str, self: Tensor) -> None:
 
 def _welford(wide: Array, mean: Array, over: tuple[int, ...]) -> Array:
     """The means as a running average finds them: an infinity is met again, as NaN, by all that come after it."""
-    if wide.dtype.kind == "c" or np.isfinite(mean).all():
+    if not wide.size or wide.dtype.kind == "c" or np.isfinite(mean).all():
         return mean
     endless = ~np.isfinite(wide)
     last = endless[tuple(slice(-1, None) if d in over else slice(None) for d in range(wide.ndim))]
