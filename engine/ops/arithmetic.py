@@ -112,7 +112,8 @@ class Scaled(Pointwise):
         if alpha == 1 or kind.itemsize != 2 or not kind.is_floating_point:
             return super().compute(arrays, kind, rest, sources)
         left, right = arrays
-        _check_scaled(left, right, alpha)
+        broadcast_shapes(left.shape, right.shape)
+        check_alpha(np.float32(0), alpha)
         result = half_fused(left, right, number_of(self.sign * alpha, kind), kind.np)
         return laid_out(result, self.strides(result.shape, sources))
 

@@ -12,7 +12,13 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import cast, laid_out, one_device, resolved
 from stridescope.engine.dtype import bool_, dtype
-from stridescope.engine.layout import channels_last_strides, contiguous_strides, suggests_channels_last, wrap_dim
+from stridescope.engine.layout import (
+    channels_last_strides,
+    contiguous_strides,
+    suggests_channels_last,
+    view_strides,
+    wrap_dim,
+)
 from stridescope.engine.ops.views_shape import FUNCTIONS as SHAPES
 from stridescope.engine.ops.views_split import unbind
 from stridescope.engine.tensor import Tensor, canonical, fresh
@@ -119,7 +125,17 @@ def _stack(tensors: Sequence[Tensor], dim: int) -> Tensor:
                 f"{list(tensor._array.shape)} at entry {position}"
             )
     kind, arrays = _in_common(tensors)
-    return fresh(canonical(np.ascontiguousarray(np.stack(arrays, dim))), kind, one_device(list(tensors)))
+    stacked = canonical(np.ascontiguousarray(np.stack(arrays, dim)))
+    if dim < len(first) and all(suggests_channels_last(first, t.strides) for t in tensors):
+        stacked = laid_out(stacked, _split_strides(first, dim, len(tensors)))
+    return fresh(stacked, kind, one_device(list(tensors)))
+
+
+def _split_strides(shape: tuple[int, ...], dim: int, count: int) -> tuple[int, ...]:
+    """The strides of tensors that are joined in channels_last along a dim, which is then split."""
+    joined = (*shape[:dim], count * shape[dim], *shape[dim + 1 :])
+    whole = (*shape[:dim], count, *shape[dim:])
+    return view_strides(joined, channels_last_strides(joined), whole) or contiguous_strides(whole)
 
 
 def _stack_grad(grad: Tensor, kinds: Sequence[Any], dim: int) -> list[Any]:

@@ -14,7 +14,7 @@ from stridescope.engine.dispatch.out import warn_of_growth
 from stridescope.engine.dispatch.overlap import refuse_overlap
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import cast, kernel, resolved, store
-from stridescope.engine.dtype import BOOL, cpp_name, scalar_name
+from stridescope.engine.dtype import BOOL, INTEGER, cpp_name, scalar_name
 from stridescope.engine.kernels.small_products import matrix_product
 from stridescope.engine.layout import contiguous_format
 from stridescope.engine.ops.arithmetic import conj, scaled
@@ -203,12 +203,12 @@ def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Te
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vec._array.ndim}-D")
     shape = (vec1._array.shape[0], vec2._array.shape[0])
     fits(self, shape)
-    for word, factor in (("beta", beta), ("alpha", alpha)):
-        if isinstance(factor, bool) and self.dtype.category != BOOL:
-            raise RuntimeError(f"Boolean {word} only supported for Boolean results.")
-        if isinstance(factor, float) and self.dtype.category <= 1:
-            raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
     kind = result_type(self, vec1, vec2)
+    for word, factor in (("beta", beta), ("alpha", alpha)):
+        if isinstance(factor, bool) and kind.category != BOOL:
+            raise RuntimeError(f"Boolean {word} only supported for Boolean results.")
+        if isinstance(factor, float) and kind.category <= INTEGER:
+            raise RuntimeError(f"For integral input tensors, argument {word} must not be a floating point number.")
     outer = np.multiply.outer(cast(resolved(vec1), kind), cast(resolved(vec2), kind))
     summand = cast(resolved(self), kind)
     if kind.category == BOOL:

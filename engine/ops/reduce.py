@@ -124,6 +124,7 @@ sum_dim = define(
 
 
 def _nansum(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype | None) -> Tensor:
+    over = axes(dims, tensor._array.ndim)
     if tensor.dtype.is_complex:
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if kind is not None and kind.is_complex and tensor.dtype.category == FLOAT:
@@ -132,7 +133,7 @@ def _nansum(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dty
     array = widened(cast(resolved(tensor), target), target)
     if array.dtype.kind == "f":
         array = np.where(np.isnan(array), array.dtype.type(0), array)
-    return wrapped(added(array, axes(dims, array.ndim), keepdim, target), target, tensor)
+    return wrapped(added(array, over, keepdim, target), target, tensor)
 
 
 def _nansum_into(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype | None, out: Tensor) -> Tensor:

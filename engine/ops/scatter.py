@@ -256,10 +256,18 @@ def check_reduce(reduce: str) -> None:
 
 def _scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
     reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+
+    def check() -> None:
+        check_reduce(reduce)
+        if not include_self and index._array.size:  # PyTorch begins by writing the neutral element at the indices
+            along = wrap_dim(dim, self._array.ndim)
+            check_range(at_least_1d(index._array), along, at_least_1d(self._array).shape[along])
+        _check_kernel(reduce, self.dtype, bool(index._array.size))
+
     return _scattered(
         "scatter", self, dim, index, src,
         lambda target, place, values: reduce_into(target, place, values, reduce, include_self),
-        lambda: _check_kernel(reduce, self.dtype, bool(index._array.size)),
+        check,
     )  # fmt: skip
 
 
