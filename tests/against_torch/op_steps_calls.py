@@ -180,7 +180,7 @@ def special(p: OpProgram) -> Any:
         # whole vectors, whose length the CPU decides
         name = p.pick(SPECIAL)
         coarse = "bessel" in name or name == "i0e"
-        return Inexact(getattr(where, name)(one.double() if coarse and one.dtype.itemsize < 8 else one))
+        return Inexact(getattr(where, name)(one.double() if coarse and not one.is_complex() else one))
     if p.chance(0.3):
         name = p.pick(["polygamma", "multigammaln", "softmax", "log_softmax", "logsumexp"])
         if name == "polygamma":
@@ -295,8 +295,8 @@ def lost(p: OpProgram) -> Any:
         more = {} if name == "multi_margin_loss" else p.options(ignore_index=[0])
         smooth = p.options(label_smoothing=[0.1]) if name == "cross_entropy" else {}
         return Inexact(getattr(nn, name)(one, target, **more, **smooth, **options))
-    if name in ("margin_ranking_loss", "triplet_margin_loss"):
-        return Inexact(getattr(nn, name)(one, same, same.sign(), **options))
+    if name in ("margin_ranking_loss", "triplet_margin_loss"):  # differences of distances
+        return Inexact(shares(getattr(nn, name)(one, same, same.sign(), **options)))
     if name == "cosine_embedding_loss":
         return Inexact(nn.cosine_embedding_loss(one, same, p.torch.tensor([1, -1, 1]), **options))
     if name == "gaussian_nll_loss":
