@@ -43,13 +43,14 @@ def _activation(
     refuse: Mapping[str, tuple[type[Exception], str]] | None = None,
     strides: Strides | None = None,
     method: bool = False,
+    through: bool = True,
 ) -> None:
     """Declare an activation; where its in-place form has another gradient, ``by_result`` is that."""
     name = schema.split("(")[0]
     op = define(
         f"{schema} -> Tensor",
         doc=doc,
-        run=elementwise(function, label or f"{name}_cpu", takes, refuse, count=1, strides=strides),
+        run=elementwise(function, label or f"{name}_cpu", takes, refuse, through=through, count=1, strides=strides),
         grads=grad if isinstance(grad, Mapping) else {"self": grad},
         node=node,
         samples=samples or (((3, 4),),),
@@ -237,16 +238,22 @@ def _hardswish_grad(grad: Tensor, self: Tensor) -> Tensor:
     return inside.masked_fill(self < -3, 0)  # type: ignore[no-any-return]
 
 
+def _above(a: Any, threshold: Any, value: Any) -> Any:
+    """Half precision is compared as float32 with a threshold that is not rounded; the value is."""
+    kind = FROM_NUMPY[a.dtype]
+    wide = a.astype(np.float32) if kind.itemsize == 2 and kind.is_floating_point else a
+    return np.where(wide <= number_of(threshold, FROM_NUMPY[wide.dtype]), number_of(value, kind), a)
+
+
 _activation(
     "threshold(Tensor self, Scalar threshold, Scalar value)",
     "Each element above the threshold, a value elsewhere.",
-    lambda a, threshold, value: np.where(
-        a <= number_of(threshold, FROM_NUMPY[a.dtype]), number_of(value, FROM_NUMPY[a.dtype]), a
-    ),
+    _above,
     lambda grad, self, threshold: grad.masked_fill(self <= threshold, 0),
     ((3, 4), 0.1, 20.0),
     takes="if",
     namespace="torch",
+    through=False,
     by_result=lambda grad, self, threshold: grad.masked_fill(self <= threshold, 0),
 )
 
