@@ -13,6 +13,7 @@ from stridescope.engine.commands_table import Row, print_facts, print_rows
 from stridescope.engine.events import Event
 from stridescope.engine.recording.allocator_state import RequestState
 from stridescope.engine.recording.model import ModulePart, ModuleState, NodeState, State, TensorState
+from stridescope.engine.recording.module_tree import walk
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
 
@@ -227,12 +228,11 @@ def _reasons(request: RequestState | None) -> dict[int, str]:
 def modules(recording: Recording, step: int) -> Iterator[Row]:
     """Return the modules that variables lead to, each followed by its parameters and buffers."""
     state = recording.state(step)
-    for module in state.modules.values():
-        if module.path:
-            yield _module_row(module, None, None)
-            for part in module.parts.values():
-                if part.role != "module" and part.id in state.tensors:
-                    yield _module_row(module, part, state.tensors[part.id])
+    for module in walk(state):
+        yield _module_row(module, None, None)
+        for part in module.parts.values():
+            if part.role != "module" and part.id in state.tensors:
+                yield _module_row(module, part, state.tensors[part.id])
 
 
 def _module_row(module: ModuleState, part: ModulePart | None, tensor: TensorState | None) -> Row:

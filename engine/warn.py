@@ -30,10 +30,10 @@ def is_ours(frame: types.FrameType) -> bool:
     return name.startswith(_ENGINE) or frame.f_code.co_filename.startswith("<op ")
 
 
-def warn_once(text: str, category: type[Warning] = UserWarning) -> None:
-    """Warn the first time in this process (PyTorch's ``TORCH_WARN_ONCE``)."""
-    if Said.always or text not in Said.texts:
-        Said.texts.add(text)
+def warn_once(text: str, category: type[Warning] = UserWarning, *, once: str = "") -> None:
+    """Warn the first time in this process (PyTorch's ``TORCH_WARN_ONCE``); ``once`` is what several texts share."""
+    if Said.always or (once or text) not in Said.texts:
+        Said.texts.add(once or text)
         warn(text, category)
 
 

@@ -11,6 +11,7 @@ from stridescope.app.selection import tensor_name
 from stridescope.app.text import plural, tr
 from stridescope.app.values import shape_text, short_dtype
 from stridescope.engine.recording.model import ModulePart, ModuleState, State, TensorState
+from stridescope.engine.recording.module_tree import roots
 
 COLUMNS = ("name", "shape", "dtype", "device", "learns", ".grad", "ver")
 MOST_OPEN = 60  # rows: a larger model opens with its outermost modules closed
@@ -26,18 +27,6 @@ class ModuleRow:
     depth: int = 0
     module: int = 0
     opened: bool | None = None
-
-
-def roots(state: State) -> list[ModuleState]:
-    """Return the modules that a variable stands for and that are in no other such module, in the frames' order."""
-    inside = {part.id for module in state.modules.values() if module.path for part in children(module)}
-    found = [module for module in state.modules.values() if module.path and module.id not in inside]
-    return sorted(found, key=lambda module: (module.frame, module.born))
-
-
-def children(module: ModuleState) -> list[ModulePart]:
-    """Return the parts of a module that are modules."""
-    return [part for part in module.parts.values() if part.role == "module"]
 
 
 def rows(moment: Moment, turned: Collection[int] = ()) -> list[ModuleRow]:

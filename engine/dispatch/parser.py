@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,9 @@ from stridescope.engine.dtype import int64 as torch_int64
 from stridescope.engine.layout import OTHER_LAYOUTS
 from stridescope.engine.tensor import Tensor
 
+if TYPE_CHECKING:
+    from stridescope.engine.dispatch.older_forms import OlderForm
+
 # Functions that take a Python number where the schema says Tensor (allow_numbers_as_tensors of PyTorch's
 # python_arg_parser.cpp).
 NUMBERS_AS_TENSORS = frozenset(
@@ -43,10 +46,6 @@ NUMBERS_AS_TENSORS = frozenset(
     for mark in ("", "_")
 )  # fmt: skip
 ALIASES = {"dim": "axis", "keepdim": "keepdims", "input": "x", "other": "x2"}
-
-
-# Functions that also have older, hidden forms: their errors name the form and not the argument.
-OLDER_FORMS = frozenset(("add", "sub", "addmm", "addmv", "addr", "addbmm", "baddbmm", "addcmul", "addcdiv"))
 
 
 # Arguments that have another name in Python than in the schema.
@@ -204,9 +203,9 @@ class Signature:
     ``rename`` maps schema names to public ones: ``self`` is ``input`` in a ``torch`` function.
     """
 
-    def __init__(self, op: Op, method: bool) -> None:
+    def __init__(self, op: Op, method: bool, arguments: Sequence[Argument] = ()) -> None:
         self.op, self.method = op, method
-        self.arguments = op.schema.arguments
+        self.arguments = arguments or op.schema.arguments
         self.names = tuple(
             ("input" if a.name == "self" and a.is_tensor and not method else SHOWN.get(f"{op.name} {a.name}", a.name))
             for a in self.arguments
@@ -221,6 +220,10 @@ class Signature:
         self.takes_out = not method and bool(shown_out(op.qualified))
         self.least = sum(a.default is REQUIRED for a in self.arguments)
         self.most = len(self.arguments) + self.takes_out
+
+    def begins_with_number(self, values: Sequence[Any]) -> bool:
+        """Whether a Python number stands where the schema has a tensor, first of all."""
+        return self.numbers_fit and not isinstance(values[0], Tensor)
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """The converted arguments in schema order; raises Mismatch."""
@@ -363,7 +366,8 @@ class Function:
     """A public function or method: a name and its overloads.
 
     Calling it binds the arguments to the first overload that fits and runs that op. ``out=`` is understood by
-    every function whose ops are kernels.
+    every function whose ops are kernels. ``older`` are hidden forms, tried last: see
+    :mod:`stridescope.engine.dispatch.older_forms`.
     """
 
     def __init__(self, name: str, ops: Sequence[Op], method: bool) -> None:
@@ -372,6 +376,7 @@ class Function:
         self.signatures = [Signature(op, method) for op in sorted(ops, key=lambda op: op.qualified not in TRIED_FIRST)]
         self.plans: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self.method = method
+        self.older: Sequence[OlderForm] = ()
         self.takes_out = any(signature.takes_out for signature in self.signatures)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -417,13 +422,22 @@ class Function:
                 # Without its traceback: that holds this frame, and the arguments would live until the next collection.
                 failures.append(mismatch.with_traceback(None))
                 continue
-            if out is not None:
-                return OutWriter.write(signature.op, values, out)
-            if signature.numbers_fit and not isinstance(values[0], Tensor):
-                return number_first(signature.op, tuple(values))
-            self._remember(signature, args, kwargs)
-            return signature.op.call(*values)
+            if out is None and not signature.begins_with_number(values):
+                self._remember(signature, args, kwargs)
+            return self._run(signature, values, out)
+        for form in self.older:
+            if (meant := form.values(args, kwargs)) is not None:
+                return self._run(form.signature, meant, out)
         raise self._error(failures, args, whole)
+
+    def _run(self, signature: Signature, values: list[Any], out: Any) -> Any:
+        if out is not None:
+            from stridescope.engine.dispatch.out import write_out  # loaded when it is first asked for
+
+            return write_out(signature.op, values, out)
+        if signature.begins_with_number(values):
+            return number_first(signature.op, tuple(values))
+        return signature.op.call(*values)
 
     def _remember(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         planned = make_plan(signature, args, kwargs)
@@ -446,7 +460,7 @@ class Function:
 
     def _likely(self, failures: list[Mismatch], given: int) -> Mismatch | None:
         """The failure to report when only one overload takes that many arguments."""
-        if len(failures) == 1 and self.__name__.rstrip("_") not in OLDER_FORMS:
+        if len(failures) == 1 and not self.older:  # what has older forms names the form and not the argument
             return failures[0]
         fitting = [f for s, f in zip(self.signatures, failures, strict=True) if s.least <= given <= s.most]
         return fitting[0] if len(fitting) == 1 else None
@@ -479,14 +493,3 @@ class _Bound:
 
     def __repr__(self) -> str:
         return f"<built-in method {self.function.__name__} of {type(self.__self__).__name__} object>"
-
-
-class OutWriter:
-    """How ``out=`` is served: by :mod:`stridescope.engine.dispatch.out`, loaded when it is first asked for."""
-
-    @staticmethod
-    def write(op: Op, values: list[Any], out: Any) -> Any:
-        """Compute the result and write it into ``out``."""
-        from stridescope.engine.dispatch.out import write_out
-
-        return write_out(op, values, out)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from stridescope.engine.dispatch.call import failed
+from stridescope.engine.dispatch.older_forms import with_older_forms
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.parser import Function, is_number
 from stridescope.engine.dispatch.plans import Unplanned
@@ -51,7 +52,10 @@ def functions_of(ops: Iterable[Op]) -> dict[str, dict[str, Function]]:
             name = op.name.removeprefix(PREFIXES.get(op.namespace, ""))
             grouped.setdefault(op.namespace, {}).setdefault(name, []).append(op)
     return {
-        namespace: {name: Function(overloads[0].name, overloads, method=False) for name, overloads in names.items()}
+        namespace: {
+            name: with_older_forms(Function(overloads[0].name, overloads, method=False))
+            for name, overloads in names.items()
+        }
         for namespace, names in grouped.items()
     }
 
@@ -63,7 +67,7 @@ def attach_methods(ops: Iterable[Op]) -> None:
         if op.method:
             grouped.setdefault(op.name, []).append(op)
     for name, overloads in grouped.items():
-        setattr(Tensor, name, _method(Function(name, overloads, method=True)))
+        setattr(Tensor, name, _method(with_older_forms(Function(name, overloads, method=True))))
     for module in WITH_METHODS:
         for name, value in module.METHODS.items():
             setattr(Tensor, name, value)

@@ -37,6 +37,7 @@ y = x * 2
 z = (y * y).sum()
 z.backward()
 box = Box(x)
+net = torch.nn.Sequential(torch.nn.Linear(3, 1)).eval()
 print(x.grad)
 """
 
@@ -237,7 +238,14 @@ def test_inspect_tells_the_whole_story(inspect: Callable[..., Any]) -> None:
     assert {"MulBackward0", "SumBackward0", "AccumulateGrad"} <= nodes
     assert [row["name"] for row in inspect("backward")][0] == "SumBackward0"
     assert inspect("allocator") == []
-    assert [(row["module"], row["name"]) for row in inspect("modules", "--step", last_line)] == [("box", "weight")]
+    assert tensors["box.weight"]["id"] == tensors["x"]["id"]
+    modules = inspect("modules", "--step", last_line)
+    assert [(row["module"], row["kind"], row["training"], row["name"], row["role"]) for row in modules] == [
+        ("net", "Sequential", False, None, "module"),
+        ("net.0", "Linear", False, None, "module"),
+        ("net.0", "Linear", False, "weight", "parameter"),
+        ("net.0", "Linear", False, "bias", "parameter"),
+    ]
     history = inspect("history:x", "--step", last_line)
     assert [row["event"] for row in history][0] == "TensorMade" and "GradAccumulated" in {r["event"] for r in history}
 
