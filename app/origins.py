@@ -12,11 +12,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from stridescope.engine.events import NameBound, OpBegan
+from stridescope.engine.events import FrameEntered, LineReached, NameBound, OpBegan
 from stridescope.engine.recording.lines import source_lines
 from stridescope.engine.recording.model import Span, TensorState
 from stridescope.engine.recording.reader import Recording
 
+CALLS_PASSED = 500  # between a line's beginning and a step at which it still runs
 NEAR = 30  # bindings that are looked at after a tensor's birth, and before the step
 
 _found: WeakKeyDictionary[Recording, dict[Any, Any]] = WeakKeyDictionary()
@@ -90,11 +91,28 @@ def source_text(recording: Recording, span: Span) -> str:
     return lines[span.line - 1].encode()[span.column : span.end_column].decode(errors="replace")
 
 
-def line_before(recording: Recording, step: int) -> int:
-    """Return the line that ran at ``step``, or 0."""
-    lines = recording.lines()
-    at = int(np.searchsorted(lines, step, side="right")) - 1
-    return int(recording.event(int(lines[at])).line) if at >= 0 else 0  # type: ignore[attr-defined]
+def line_before(recording: Recording, step: int, frame: int) -> int:
+    """Return the line of a frame that ran at ``step``, past the calls that it made; 0 where it is not found quickly."""
+    memory = memory_of(recording)
+    if (key := ("line", step, frame)) not in memory:
+        memory[key] = _line_before(recording, step, frame)
+    return int(memory[key])
+
+
+def _line_before(recording: Recording, step: int, frame: int) -> int:
+    lines, entered = recording.lines(), recording.steps_of(FrameEntered)
+    for _ in range(CALLS_PASSED):
+        at = int(np.searchsorted(lines, step, side="right")) - 1
+        reached = recording.event(int(lines[at])) if at >= 0 else None
+        if not isinstance(reached, LineReached):
+            return 0
+        if reached.frame == frame:
+            return reached.line
+        call = int(np.searchsorted(entered, lines[at], side="right")) - 1
+        if call < 0:
+            return 0
+        step = int(entered[call]) - 1  # of the innermost call, or of one that it made before: further back all the same
+    return 0
 
 
 def name_bound_at(recording: Recording, frame: int, name: str, tensor: TensorState, step: int) -> int:

@@ -156,7 +156,7 @@ def _notes(moment: Moment, source: int) -> dict[int, Note]:
             for name in frame.names.values():
                 bound, note = _noted(moment, frame, name, recent)
                 if note is not None and bound > 0:
-                    notes[line_before(moment.recording, bound - 1)] = note
+                    notes[line_before(moment.recording, bound - 1, frame.id)] = note
     return notes
 
 

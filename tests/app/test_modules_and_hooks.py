@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from stridescope.app.moment import Moment
-from stridescope.app.panels import hooks_model, modules_model
+from stridescope.app.panels import editor_model, hooks_model, modules_model
 from stridescope.app.panels.hooks import HooksPanel
 from stridescope.app.panels.modules import ModulesPanel
 from stridescope.app.panels.story_model import story
@@ -30,7 +30,7 @@ other = net
 def run(model, x):
     return model(x).sum()
 for step in range(2):
-    run(net, torch.ones(2, 4)).backward()
+    loss = run(net, torch.ones(2, 4)); loss.backward()
 wide = torch.nn.ParameterList([torch.zeros(1) for _ in range(40)])
 encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(4, 1, 4, batch_first=True), 1)
 net[1].eval()
@@ -114,6 +114,12 @@ def test_the_forward_that_runs_is_said(session: Recording) -> None:
     assert "In the forward of net.1 (ReLU)." in story(moment).words()
     after = session.state(next(s for s in session.ops().tolist() if s > step))
     assert {node.name: node.module for node in after.nodes.values()}["ReluBackward0"] == moment.state.forwards[-1]
+
+
+def test_a_value_stands_beside_the_line_that_gave_it_past_the_calls_it_made(session: Recording) -> None:
+    shown = editor_model.picture(at_line(session, 12))
+    assert shown is not None and shown.notes[11].text == "scalar f32 grad_fn SumBackward0"
+    assert 9 not in shown.notes
 
 
 def test_hooks_are_listed_as_they_ran(session: Recording) -> None:
