@@ -26,9 +26,14 @@ def printed_by(command: list[str], script: pathlib.Path) -> str:
     return done.stdout
 
 
+# The engine rounds as PyTorch's AVX2 kernels do: on a processor with more, PyTorch is asked to use no more either.
+AVX2_ONLY = {"ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+
+
 @pytest.fixture(scope="session")
 def torch_python() -> str:
-    """The Python that has real PyTorch."""
+    """The Python that has real PyTorch; what it runs sees the same instructions on every machine."""
+    os.environ.update(AVX2_ONLY)
     python = os.environ.get("STRIDESCOPE_TORCH_PYTHON")
     if not python:
         pytest.skip("STRIDESCOPE_TORCH_PYTHON names no Python with a real PyTorch: use packaging/dev.py compare")
