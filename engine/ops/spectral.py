@@ -58,6 +58,13 @@ def _check_stft(self: Tensor, n_fft: int, hop: int, win: int, window: Tensor | N
         )
 
 
+_REAL = (
+    "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex tensors for "
+    "all inputs, and return_complex=False will raise an error.\nNote: you can still call torch.view_as_real on the "
+    "complex output to recover the old return format."
+)
+
+
 def _warn_of_no_window(advice: str, joint: str, line: int) -> None:
     warn_once(
         internal(
@@ -73,6 +80,9 @@ def _stft(
     window: Tensor | None = None, normalized: bool = False, onesided: bool | None = None,
     return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> Tensor:  # fmt: skip
+    if window is None:
+        _warn_of_no_window("which is known to cause spectral leakage. Other windows such as torch.hann_window or "
+                           "torch.hamming_window are recommended to reduce spectral leakage.", ",", 835)  # fmt: skip
     hop, win = hop_length or n_fft // 4, win_length or n_fft
     if hop_length is not None:
         hop = hop_length
@@ -84,10 +94,9 @@ def _stft(
             "stft requires the return_complex parameter be given for real inputs, and will further require that "
             "return_complex=True in a future PyTorch release."
         )
+    if not (is_complex if return_complex is None else return_complex):
+        warn_once(internal(_REAL, "aten/src/ATen/native/SpectralOps.cpp:874"))
     _check_stft(self, n_fft, hop, win, window, head)
-    if window is None:
-        _warn_of_no_window("which is known to cause spectral leakage. Other windows such as torch.hann_window or "
-                           "torch.hamming_window are recommended to reduce spectral leakage.", ",", 835)  # fmt: skip
     half = (not is_complex) if onesided is None else onesided
     if half and is_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
@@ -169,12 +178,12 @@ def istft(
     return_complex: bool = False,
 ) -> Tensor:
     """``torch.istft``: the signal back from its spectra, by overlapping and adding."""
+    if window is None:
+        _warn_of_no_window("Please provide the same window used by stft to make the inversion lossless.", ".", 1035)
     if not input.dtype.is_complex:
         raise RuntimeError(
             "istft requires a complex-valued input tensor matching the output from stft with return_complex=True."
         )
-    if window is None:
-        _warn_of_no_window("Please provide the same window used by stft to make the inversion lossless.", ".", 1035)
     hop, win = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
     half = input.shape[-2] != n_fft if onesided is None else onesided
     head = _inverse_shown(input, n_fft, hop, win, window, center=center, normalized=normalized, onesided=onesided,

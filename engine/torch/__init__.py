@@ -71,6 +71,7 @@ from stridescope.engine.torch.random import (
 )
 from stridescope.engine.torch.serialization import load, save
 from stridescope.engine.torch.version import __version__
+from stridescope.engine.warn import warn
 
 watch_devices()
 globals().update(FUNCTIONS["torch"])
@@ -110,6 +111,15 @@ LATER = {
 }  # fmt: skip
 
 
+# What the build can do, by the names that it was asked for once.
+_OLDER = {
+    "has_cuda": "backends.cuda.is_built",
+    "has_cudnn": "backends.cudnn.is_available",
+    "has_mkldnn": "backends.mkldnn.is_available",
+    "has_mps": "backends.mps.is_built",
+}
+
+
 def __getattr__(name: str) -> Any:
     if name in LATER:
         return getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
@@ -119,6 +129,10 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _absent.MODULES:
         return _absent.absent_module(name)
+    if name in _OLDER:
+        warn(f"'{name}' is deprecated, please use 'torch.{_OLDER[name]}()'")
+        backend, _, question = _OLDER[name].removeprefix("backends.").partition(".")
+        return getattr(importlib.import_module(f"{__name__}.backends.{backend}"), question)()
     if name in _not_yet.FUNCTIONS:
         return _not_yet.refusing("torch", name)
     if name in _not_yet.DTYPES:

@@ -7,6 +7,7 @@ from typing import Any
 
 from stridescope.engine.autograd.task import running
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.warn import warn
 
 
 class ExecutionEngine:
@@ -32,8 +33,17 @@ class Variable(metaclass=VariableMeta):
 
     _execution_engine = ExecutionEngine()
 
-    def __new__(cls, data: Any = None, requires_grad: bool = False) -> Any:
-        """The tensor; an empty one when ``data`` is None."""
+    def __new__(
+        cls, data: Any = None, requires_grad: bool = False, volatile: bool = False, name: str | None = None,
+        **unknown: Any,
+    ) -> Any:  # fmt: skip
+        """The tensor; an empty one when ``data`` is None. ``volatile`` only warns, ``name`` does nothing any more."""
+        if unknown:
+            raise TypeError(f"'{next(iter(unknown))}' is an invalid keyword argument for this function")
+        if volatile:
+            warn("volatile was removed and now has no effect. Use `with torch.no_grad():` instead.")
+            if requires_grad:
+                raise ValueError("Variable can't be volatile and require_grad at the same time!")
         if data is None:
             from stridescope.engine import torch
 
@@ -41,6 +51,8 @@ class Variable(metaclass=VariableMeta):
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
         made: Any = data.detach()
+        if requires_grad and not (made.is_floating_point() or made.is_complex()):
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         return made.requires_grad_() if requires_grad else made
 
 
