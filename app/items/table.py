@@ -26,7 +26,7 @@ from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.theme import ui_font
 
 Index = QModelIndex | QPersistentModelIndex
-ROW_HEIGHT = 27
+ROW_HEIGHT, INDENT = 27, 14
 SELECT_ROW = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
 SIGNS = {None: "", True: "▾ ", False: "▸ "}
 PICTURE = (16, 6)  # cells of a row's small picture, across and down
@@ -187,10 +187,13 @@ class Table(QTableView):
 
     def fit_columns(self, minimum: tuple[int, ...]) -> None:
         """Make each column as wide as its widest word, at least ``minimum``."""
+        letter, rows = text_width("0", mono=True), [row for row in self.rows.rows[:200] if not row.title]
         for column, width in enumerate(minimum):
-            longest = max((len(row.cells[column]) for row in self.rows.rows[:200] if not row.title), default=0)
-            needed = longest * text_width("0", mono=True) + 17 + (15 if column == 0 else 0)
-            self.setColumnWidth(column, min(260, max(width, round(needed) if column + 1 < len(minimum) else width)))
+            words = max(
+                (letter * len(row.cells[column]) + INDENT * row.indent * (not column) for row in rows), default=0
+            )
+            needed = round(words) + 17 + (15 if column == 0 else 0) if column + 1 < len(minimum) else 0
+            self.setColumnWidth(column, min(260, max(width, needed)))
 
     def _pick(self, index: Index) -> None:
         row = self.rows.rows[index.row()]
@@ -260,7 +263,7 @@ class _Cell(QStyledItemDelegate):
         sketch.painter.drawImage(frame, image)
 
     def _words(self, sketch: Sketch, rect: QRect, row: TableRow, column: int) -> None:
-        x = rect.left() + 8.0 + (row.indent * 14 if column == 0 else 0)
+        x = rect.left() + 8.0 + (row.indent * INDENT if column == 0 else 0)
         if column == 0 and row.storage:
             swatch = QRectF(x, rect.center().y() - 4, 9, 9)
             sketch.box(swatch, sketch.theme.hue(row.storage), radius=2)

@@ -11,10 +11,10 @@ from stridescope.app.selection import tensor_name
 from stridescope.app.text import plural, tr
 from stridescope.app.values import shape_text, short_dtype
 from stridescope.engine.recording.model import ModulePart, ModuleState, State, TensorState
-from stridescope.engine.recording.module_tree import roots
+from stridescope.engine.recording.module_tree import children, roots
 
 COLUMNS = ("name", "shape", "dtype", "device", "learns", ".grad", "ver")
-MOST_OPEN = 60  # rows: a larger model opens with its outermost modules closed
+MOST_OPEN = 60  # rows: in a larger model the inner modules are closed at first
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,8 +33,21 @@ def rows(moment: Moment, turned: Collection[int] = ()) -> list[ModuleRow]:
     """Return the rows of the tree; ``turned`` are the modules that were opened or closed by hand."""
     state = moment.state
     tops = roots(state)
-    small = sum(1 + len(module.parts) for module in state.modules.values()) <= MOST_OPEN
-    return [row for module in tops for row in _Tree(state, small, turned).module(module, module.path, 0, None)]
+    tree = _Tree(state, _levels_open(state, tops), turned)
+    return [row for module in tops for row in tree.module(module, module.path, 0, None)]
+
+
+def _levels_open(state: State, level: list[ModuleState]) -> int:
+    """Return how many levels of modules are open at first, given the outermost: as many as give few rows."""
+    shown, levels, seen = len(level), 0, set[int]()
+    while level:
+        shown += sum(len(module.parts) for module in level)
+        if levels and shown > MOST_OPEN:
+            break
+        levels += 1
+        seen.update(module.id for module in level)
+        level = [child for module in level for child in children(state, module) if child.id not in seen]
+    return levels
 
 
 def headline(moment: Moment) -> str:
@@ -55,13 +68,13 @@ def _tensors(state: State) -> dict[int, TensorState]:
 class _Tree:
     """Lays out the rows of one tree; a module that is inside itself is shown once on each way down."""
 
-    def __init__(self, state: State, small: bool, turned: Collection[int]) -> None:
-        self._state, self._small, self._turned = state, small, turned
+    def __init__(self, state: State, levels: int, turned: Collection[int]) -> None:
+        self._state, self._levels, self._turned = state, levels, turned
         self._above: list[int] = []
 
     def module(self, module: ModuleState, name: str, depth: int, above: bool | None) -> Iterator[ModuleRow]:
         """Yield a module's title and, where it is open, its parts; ``above`` is whether the module around it trains."""
-        opened = None if not module.parts else (self._small or not depth) is (module.id not in self._turned)
+        opened = None if not module.parts else (depth < self._levels) is (module.id not in self._turned)
         words = [name, module.kind, *self._condition(module, above)]
         yield ModuleRow(0, 0, (" · ".join(words), *[""] * 6), depth, module.id, opened)
         if not opened or module.id in self._above:

@@ -12,6 +12,7 @@ from stridescope.app.values import list_text, short_dtype
 from stridescope.engine.recording.model import State, TensorState
 
 COLUMNS = ("name", "shape", "stride", "offset", "dtype", "grad_fn", "ver")
+LONGEST = 28  # characters of all names of a tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,8 +32,9 @@ def listed(moment: Moment, needle: str = "") -> list[int]:
     ids = [tensor.id for tensor in tensors if tensor.names] + [tensor.id for tensor in tensors if not tensor.names]
     if not needle:
         return ids
-    words = needle.lower()
-    return [id for id in ids if words in " ".join(_cells(moment.state, moment.state.tensors[id])).lower()]
+    words, state = needle.lower(), moment.state
+    texts = (" ".join((*state.tensors[id].names, *_cells(state, state.tensors[id]))) for id in ids)
+    return [id for id, text in zip(ids, texts, strict=True) if words in text.lower()]
 
 
 def row(moment: Moment, id: int) -> Row:
@@ -49,9 +51,15 @@ def headline(moment: Moment) -> str:
     return f"{tr('{n} alive', n=len(state.tensors))} · " + plural(len(state.storages), "{n} storage", "{n} storages")
 
 
+def _named(state: State, tensor: TensorState) -> str:
+    """Return the tensor's names; of many long ones the first and how many more there are."""
+    names = ", ".join(tensor.names) or tensor_name(state, tensor.id)
+    return names if len(names) <= LONGEST or len(tensor.names) < 2 else f"{tensor.names[0]} +{len(tensor.names) - 1}"
+
+
 def _cells(state: State, tensor: TensorState) -> tuple[str, ...]:
     return (
-        ", ".join(tensor.names) or tensor_name(state, tensor.id),
+        _named(state, tensor),
         list_text(tensor.sizes),
         list_text(tensor.strides),
         str(tensor.offset),

@@ -190,12 +190,13 @@ class Machine:
                 self.siblings.pop(counter)
 
     def rename(self, tensor: int) -> None:
-        """Give a tensor the names that now stand for it, innermost frame first, then its paths in modules."""
+        """Give a tensor the names that now stand for it: variables, innermost frame first, paths in modules, others."""
         row = self.tensors.edit(tensor)
         if row is not None:
             names = [name for _, name in sorted(self.named.get(tensor, ()), key=_innermost_first)]
             if tensor in self.owners:
-                names += self._paths(tensor)
+                inside = [name for name in names if not name.isidentifier()]  # a list of parameters and the like
+                names = [name for name in names if name not in inside] + self._paths(tensor) + inside
             row.names = tuple(dict.fromkeys(names))
 
     def _paths(self, tensor: int) -> list[str]:

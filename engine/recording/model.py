@@ -73,7 +73,7 @@ class ModuleState(msgspec.Struct, gc=False):
 
 
 class TensorState(msgspec.Struct, gc=False):
-    """A live tensor. ``names`` are the variables that stand for it, innermost frame first, then paths in modules."""
+    """A live tensor. ``names`` are the variables that stand for it, innermost frame first, and paths to it."""
 
     id: int
     storage: int

@@ -278,6 +278,11 @@ def test_the_outermost_variable_names_a_module() -> None:
     assert folded([*events, NameBound(1, "net", 0, "None")]).tensors[1].names == ("self.0.weight",)
 
 
+def test_variables_come_before_paths_in_modules_and_those_before_containers() -> None:
+    events = [ENTERED, *TREE, *named(1, "net", 11), NameBound(1, "kept[0]", 1, ""), NameBound(1, "w", 1, "")]
+    assert folded(events).tensors[1].names == ("w", "net.0.weight", "kept[0]")
+
+
 def test_modules_that_hold_each_other_have_short_paths_and_lose_them() -> None:
     events = [ENTERED, *TREE, ChildSet(10, "owner", 11), *named(1, "net", 11)]
     assert [module.path for module in folded(events).modules.values()] == ["net.0", "net"]
