@@ -72,7 +72,7 @@ def test_a_million_cells(qtbot: QtBot, strides: Recording, state: State) -> None
 def test_fifty_thousand_nodes(qtbot: QtBot, strides: Recording, state: State) -> None:
     dice = random.Random(1)
     edges = {n: tuple((dice.randrange(n - 12, n), 0) for _ in range(2)) if n > 12 else () for n in range(1, NODES + 1)}
-    state.nodes = {n: NodeState(n, "AddBackward0", n, leading, 0, n, "add", []) for n, leading in edges.items()}
+    state.nodes = {n: NodeState(n, "AddBackward0", n, leading, 0, n, "add", 0, []) for n, leading in edges.items()}
     motion.allow(False)
     panel = GraphPanel()
     qtbot.addWidget(panel)
