@@ -78,10 +78,10 @@ def test_history_agrees_with_the_events(record: Record) -> None:
 
 
 def test_the_allocator_curve_follows_the_state(record: Record) -> None:
-    events = Run(2).of_length(4000)
+    events = Run(2).of_length(6000)
     recording = record(events, flushes=[1000])
-    steps, allocated, reserved = recording.allocator_curve(3000)
-    assert len(steps) > 100 and steps[-1] <= 3000
+    steps, allocated, reserved = recording.allocator_curve(5000)
+    assert len(steps) > 100 and steps[-1] <= 5000
     for index in range(0, len(steps), 40):
         allocator = recording.state(int(steps[index])).allocator
         assert allocated[index] == allocator.count("allocated_bytes.current")
