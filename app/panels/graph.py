@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from PySide6.QtCore import QLineF, QPointF, QRectF, QSizeF, Qt, QVariantAnimation
@@ -15,7 +16,7 @@ from stridescope.app.items.labels import Labels
 from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.items.viewport import View, fitted, followed
 from stridescope.app.moment import Moment
-from stridescope.app.panels.graph_model import GraphEdge, GraphPicture, NodeFace, picture
+from stridescope.app.panels.graph_model import GraphEdge, GraphPicture, NodeFace, Queued, picture
 from stridescope.app.panels.graph_place import COLUMN, LAYER, NODE_HEIGHT, NODE_WIDTH
 from stridescope.app.panels.spec import PanelSpec
 from stridescope.app.selection import Selection
@@ -271,7 +272,7 @@ class GraphPanel(Canvas):
         title, size = _titled(face.title, ideal, rect.width() - 8 * scale - bar)
         baseline = y + (0.36 * size if single else -4 * scale)
         shift = bar / 2 if single else 0.0
-        sketch.text(x + shift, baseline, title, color, size=size, bold=True, anchor="middle")
+        sketch.text(x + shift, baseline, title, color, size=size, bold=True, anchor="middle", room=rect.width() - bar)
         if not single:
             room = rect.width() - 26 * scale
             sketch.text(x, y + 14 * scale, face.detail, "dim", size=11 * scale, anchor="middle", room=room)
@@ -290,20 +291,24 @@ class GraphPanel(Canvas):
                 color = "dim" if i else "text"
                 sketch.text(40, y + 24 + i * 21, line, color, mono=True, room=self.width() - 56)
 
-    def _draw_queue(self, sketch: Sketch, x: float, y: float, title: str, names: tuple[str, ...], *, hot: bool) -> None:
+    def _draw_queue(
+        self, sketch: Sketch, x: float, y: float, title: str, queue: Sequence[Queued], *, hot: bool
+    ) -> None:
         sketch.text(x, y, title, "dim")
-        room = self.width() / 2 - 40
-        for i, name in enumerate(names[:2]):
-            width = min(room, text_width(name) + 28)
-            sketch.box(
-                QRectF(x, y + 10 + i * 33, width, 28),
-                "panel2" if hot else None,
-                "now" if hot and not i else "line",
-                dashed=not hot,
-            )
-            sketch.text(x + 14, y + 29 + i * 33, name, "text" if hot else "dim", room=width - 20)
-        if len(names) > 2:
-            sketch.text(x + text_width(title) + 8, y, f"+{len(names) - 2}", "faint")
+        for i, queued in enumerate(queue[:2]):
+            self._draw_queued(sketch, QRectF(x, y + 10 + i * 33, self.width() / 2 - 40, 28), queued, hot, not i)
+        if len(queue) > 2:
+            sketch.text(x + text_width(title) + 8, y, f"+{len(queue) - 2}", "faint")
+
+    def _draw_queued(self, sketch: Sketch, most: QRectF, queued: Queued, hot: bool, first: bool) -> None:
+        """Draw a name and how many it awaits; where both do not fit, the name is cut."""
+        awaits = text_width(queued.awaits)
+        name = min(text_width(queued.name), most.width() - awaits - 32)
+        box = QRectF(most.left(), most.top(), name + awaits + 32, most.height())
+        sketch.box(box, "panel2" if hot else None, "now" if hot and first else "line", dashed=not hot)
+        y, color = box.top() + 19, "text" if hot else "dim"
+        sketch.text(box.left() + 13, y, queued.name, color, room=name + 1)
+        sketch.text(box.right() - 13, y, queued.awaits, color, anchor="right")
 
     # ---- hands -------------------------------------------------------------------------------------------------
 
@@ -345,10 +350,10 @@ class GraphPanel(Canvas):
 
 def _titled(name: str, ideal: float, room: float) -> tuple[str, float]:
     """Return how a node's name is written into ``room`` pixels: smaller first, then without its ``Backward``."""
-    size = max(SMALLEST_WORDS, min(ideal, math.floor(2 * ideal * room / text_width(name, size=ideal, bold=True)) / 2))
-    if text_width(name, size=size, bold=True) <= room:
-        return name, size
-    return name.split("Backward")[0][: int(room / size * 1.6)] + "…", size
+    size = math.floor(2 * ideal * room / text_width(name, size=ideal, bold=True)) / 2
+    if size >= SMALLEST_WORDS:
+        return name, min(ideal, size)
+    return name.split("Backward")[0], SMALLEST_WORDS
 
 
 def _density_colors(density: np.ndarray, theme: Theme) -> np.ndarray:

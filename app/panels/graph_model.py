@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from stridescope.app.gradients import gradient_words
 from stridescope.app.index import index_of
@@ -43,6 +44,13 @@ class NodeFace:
     tip: str
 
 
+class Queued(NamedTuple):
+    """A node that is ready or waits: its name, and how many gradients are still to come, in words."""
+
+    name: str
+    awaits: str
+
+
 @dataclasses.dataclass(frozen=True)
 class GraphPicture:
     """Everything the graph panel draws. Faces are made when asked for: a large graph shows few of them."""
@@ -52,8 +60,8 @@ class GraphPicture:
     sent: dict[tuple[int, int], str]
     now: int
     selected: int
-    ready: tuple[str, ...]
-    waiting: tuple[str, ...]
+    ready: tuple[Queued, ...]
+    waiting: tuple[Queued, ...]
     news: tuple[str, ...]
     title: str
 
@@ -194,14 +202,14 @@ def _nowhere_face(moment: Moment, node: int, slot: int) -> NodeFace:
     return NodeFace("None", detail, "none", "", 0, False, detail)
 
 
-def _queue(state: State, phase: str) -> tuple[str, ...]:
+def _queue(state: State, phase: str) -> tuple[Queued, ...]:
     if state.backward is None or not state.backward.running:
         return ()
     if phase == "ready":
         shown = [n for n in (state.backward.current, *state.backward.ready) if n in state.nodes]
-        return tuple(tr("{name} deps {n}", name=state.nodes[n].name, n=0) for n in dict.fromkeys(shown))
+        return tuple(Queued(state.nodes[n].name, tr("deps {n}", n=0)) for n in dict.fromkeys(shown))
     waiting = [n for n in state.nodes.values() if n.phase == "waiting"]
-    return tuple(tr("{name} deps {n}", name=n.name, n=n.waiting) for n in sorted(waiting, key=lambda n: -n.id))
+    return tuple(Queued(n.name, tr("deps {n}", n=n.waiting)) for n in sorted(waiting, key=lambda n: -n.id))
 
 
 def _news(moment: Moment) -> tuple[str, ...]:

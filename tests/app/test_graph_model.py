@@ -53,7 +53,7 @@ def test_backward_walks_node_after_node(strides: Recording) -> None:
         drawn = shown(strides, int(step))
         titles.append(drawn.face(drawn.now).title)
         assert drawn.title == "Graph — backward pass 1"
-        assert drawn.ready[0] == f"{titles[-1]} deps 0"
+        assert drawn.ready[0] == (titles[-1], "deps 0")
         assert sum(edge.sent for edge in drawn.edges(drawn.place.ids)) == len(titles) - 1
     assert titles == ["MeanBackward0", "PowBackward0", "ReluBackward0", "MmBackward0", "AccumulateGrad"]
 
