@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from stridescope.engine.torch._elsewhere import file_of
+from stridescope.engine.torch._in_each import write_out
 from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch.distributions import constraints, kl_pairs, transforms
 from stridescope.engine.torch.distributions.constraint_registry import biject_to, transform_to
@@ -64,6 +65,7 @@ FILES: dict[type, str] = {
 }  # fmt: skip
 for _kind, _file in FILES.items():
     _kind.__module__ = f"torch.distributions.{_file}"
+    write_out(_kind)
 
 __getattr__ = missing_from("torch.distributions", __name__)
 __all__ = [

@@ -7,6 +7,7 @@ from typing import Any
 
 from stridescope.engine import torch
 from stridescope.engine.autograd.modes import no_grad
+from stridescope.engine.torch._in_each import in_each
 from stridescope.engine.torch.distributions import constraints
 from stridescope.engine.torch.distributions.constraints import Constraint
 from stridescope.engine.torch.distributions.distribution import (
@@ -24,6 +25,7 @@ class _LocScale(Distribution):
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     has_rsample = True
 
+    @in_each
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(like(self.loc, loc, scale), validate_args=validate_args)

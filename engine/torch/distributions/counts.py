@@ -11,6 +11,7 @@ from typing import Any
 from stridescope.engine import torch
 from stridescope.engine.autograd.modes import no_grad
 from stridescope.engine.tensor import Size
+from stridescope.engine.torch._in_each import in_each
 from stridescope.engine.torch.distributions import constraints
 from stridescope.engine.torch.distributions.discrete import Categorical, Odds, one_of
 from stridescope.engine.torch.distributions.distribution import Distribution, ExponentialFamily, broadcast_all, like
@@ -65,6 +66,7 @@ class Poisson(ExponentialFamily):
 class _Counted(Odds):
     """Given by a count, and one probability or its log-odds."""
 
+    @in_each
     def __init__(
         self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
     ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from stridescope.engine import torch
 from stridescope.engine.autograd.modes import enable_grad, no_grad
 from stridescope.engine.tensor import Size
+from stridescope.engine.torch._in_each import in_each
 from stridescope.engine.torch.distributions import constraints
 from stridescope.engine.torch.distributions.constraints import Constraint
 from stridescope.engine.torch.distributions.distribution import Distribution, ExponentialFamily, broadcast_all
@@ -75,6 +76,7 @@ class _Binary(Odds):
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
 
+    @in_each
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         one_of(probs, logits)
         given = logits if probs is None else probs

@@ -8,6 +8,7 @@ from typing import Any
 from stridescope.engine import torch
 from stridescope.engine.autograd.modes import no_grad
 from stridescope.engine.tensor import Size
+from stridescope.engine.torch._in_each import in_each
 from stridescope.engine.torch.distributions import constraints
 from stridescope.engine.torch.distributions.constraints import Constraint
 from stridescope.engine.torch.distributions.continuous import Cauchy, Exponential, Normal, Uniform
@@ -219,10 +220,11 @@ class _Half(TransformedDistribution):
     """The absolute value of a symmetric variable around zero."""
 
     arg_constraints = {"scale": constraints.positive}
-    kind: Any
+    _kind: Any
 
+    @in_each
     def __init__(self, scale: Any, validate_args: bool | None = None) -> None:
-        super().__init__(type(self).kind(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
+        super().__init__(type(self)._kind(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
     support = property(lambda self: constraints.nonnegative)
     scale = property(lambda self: self.base_dist.scale)
@@ -232,20 +234,24 @@ class _Half(TransformedDistribution):
         """Zero."""
         return torch.zeros_like(self.scale)
 
+    @in_each
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density."""
         self._validate_sample(value)
         return torch.where(value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
+    @in_each
     def cdf(self, value: Any) -> Any:
         """The probability of less."""
         self._validate_sample(value)
         return 2 * self.base_dist.cdf(value) - 1
 
-    def icdf(self, value: Any) -> Any:
+    @in_each
+    def icdf(self, prob: Any) -> Any:
         """The quantile."""
-        return self.base_dist.icdf((value + 1) / 2)
+        return self.base_dist.icdf((prob + 1) / 2)
 
+    @in_each
     def entropy(self) -> Any:
         """The entropy in nats."""
         return self.base_dist.entropy() - math.log(2)
@@ -254,7 +260,7 @@ class _Half(TransformedDistribution):
 class HalfNormal(_Half):
     """The absolute value of a normal variable."""
 
-    kind = Normal
+    _kind = Normal
 
     @property
     def mean(self) -> Any:
@@ -270,7 +276,7 @@ class HalfNormal(_Half):
 class HalfCauchy(_Half):
     """The absolute value of a Cauchy variable."""
 
-    kind = Cauchy
+    _kind = Cauchy
 
     @property
     def mean(self) -> Any:

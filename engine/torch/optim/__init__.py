@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stridescope.engine.torch._in_each import write_out
 from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch.optim import lr_scheduler
 from stridescope.engine.torch.optim._adafactor import Adafactor
@@ -27,6 +28,7 @@ OPTIMIZERS = (
 
 for _kind in (Optimizer, *OPTIMIZERS):
     _kind.__module__ = _kind.__module__.removeprefix("stridescope.engine.")
+    write_out(_kind)
 for _kind in (Adafactor, Muon):
     _kind.__module__ = "torch.optim"
 

@@ -38,12 +38,12 @@ class Adafactor(SingleTensorOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def refuse(self, param: Tensor, group: dict[str, Any]) -> None:
+    def _refuse(self, param: Tensor, group: dict[str, Any]) -> None:
         """Raise RuntimeError for complex parameters."""
         if param.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """The mean squares begin at zero."""
         grad = param.grad
         if grad.dim() > 1:
@@ -53,7 +53,7 @@ class Adafactor(SingleTensorOptimizer):
         else:
             state["variance"] = like(grad)
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Divide by the root of the estimated mean square, then clip the step's own size."""
         lr, (eps1, eps2) = checks.scalar(group["lr"]), group["eps"]
         eps1 = torch.finfo(param.dtype).eps if eps1 is None else eps1

@@ -16,8 +16,8 @@ MOST_STEPS = 100
 class Muon(SingleTensorOptimizer):
     """Momentum whose direction is made orthogonal; for matrices only."""
 
-    as_real = False
-    counts_steps = False
+    _as_real = False
+    _counts_steps = False
 
     def __init__(
         self,
@@ -47,16 +47,16 @@ class Muon(SingleTensorOptimizer):
                 text = f"Muon only supports 2D parameters whereas we found a parameter with size: {param.size()}"
                 checks.require(param.ndim == 2, text)
 
-    def refuse(self, param: Tensor, group: dict[str, Any]) -> None:
+    def _refuse(self, param: Tensor, group: dict[str, Any]) -> None:
         """Raise RuntimeError for complex parameters."""
         if param.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """The momentum begins at zero."""
         state["momentum_buffer"] = torch.zeros_like(param.grad, memory_format=torch.preserve_format)
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Step along the orthogonal matrix closest to the momentum."""
         lr, momentum, buffer = checks.scalar(group["lr"]), group["momentum"], state["momentum_buffer"]
         buffer.lerp_(grad, 1 - momentum)

@@ -12,7 +12,7 @@ from stridescope.engine.torch.optim.single_tensor import SingleTensorOptimizer, 
 class Adadelta(SingleTensorOptimizer):
     """Steps in the units of the parameter: root mean square of past steps over that of the gradients."""
 
-    xla = (False, False)
+    _xla = (False, False)
 
     def __init__(
         self,
@@ -36,12 +36,12 @@ class Adadelta(SingleTensorOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Both running means begin at zero."""
         state["square_avg"] = like(param)
         state["acc_delta"] = like(param)
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Scale the gradient by the ratio of the two roots."""
         counted(state)
         grad = decayed(grad, param, group["weight_decay"])

@@ -42,15 +42,15 @@ class Adagrad(SingleTensorOptimizer):
             for param in group["params"]:
                 state = self.state[param]
                 state["step"] = counter(0.0, param, group)
-                self.begin(param, group, state)
+                self._begin(param, group, state)
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """The sum of squares begins at a value of the user's choice."""
         first: Any = self.defaults["initial_accumulator_value"]
         first = complex(first, first) if param.is_complex() else first
         state["sum"] = torch.full_like(param, first, memory_format=torch.preserve_format)
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Add the square, divide by the root of the sum."""
         step = counted(state)
         grad = decayed(grad, param, group["weight_decay"])

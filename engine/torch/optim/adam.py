@@ -43,24 +43,24 @@ class Adam(MomentOptimizer):
         super().__init__(params, defaults)
         checks.fused_alone(fused, foreach, differentiable)
 
-    def refuse(self, param: Tensor, group: dict[str, Any]) -> None:
+    def _refuse(self, param: Tensor, group: dict[str, Any]) -> None:
         """Raise RuntimeError for a combination of options that only shows at the first step."""
         if group["foreach"] and isinstance(group["lr"], Tensor) and not group["capturable"]:
             raise RuntimeError("lr as a Tensor is not supported for capturable=False and foreach=True")
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Both running means begin at zero."""
-        super().begin(param, group, state)
+        super()._begin(param, group, state)
         if group["amsgrad"]:
             state["max_exp_avg_sq"] = like(param)
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Move by the corrected mean over the root of the corrected mean square."""
         beta1, beta2 = group["betas"]
         lr = checks.scalar(group["lr"])
         step = counted(state)
-        grad = self.weighted(param, grad, group, lr)
-        mean, square = self.moments(state, grad, beta1, beta2)
+        grad = self._weighted(param, grad, group, lr)
+        mean, square = self._moments(state, grad, beta1, beta2)
         if group["amsgrad"]:
             square = torch.maximum(state["max_exp_avg_sq"], square, out=state["max_exp_avg_sq"])
         denominator = (square.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])

@@ -14,7 +14,7 @@ from stridescope.engine.torch.optim.single_tensor import SingleTensorOptimizer, 
 class Adamax(SingleTensorOptimizer):
     """Adam with the largest recent gradient in the place of the mean square."""
 
-    xla = (True, False)
+    _xla = (True, False)
 
     def __init__(
         self,
@@ -36,12 +36,12 @@ class Adamax(SingleTensorOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Mean and largest gradient begin at zero."""
         state["exp_avg"] = like(param)
         state["exp_inf"] = like(param)
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Move by the corrected mean over the decayed maximum."""
         beta1, beta2 = group["betas"]
         step = counted(state)

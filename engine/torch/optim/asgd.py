@@ -13,10 +13,10 @@ from stridescope.engine.torch.optim.single_tensor import SingleTensorOptimizer, 
 class ASGD(SingleTensorOptimizer):
     """Gradient descent that also keeps the average of the parameters it has visited."""
 
-    on_device = "params, mus, etas, and state_steps"
-    xla = (True, False)
+    _on_device = "params, mus, etas, and state_steps"
+    _xla = (True, False)
 
-    counts_steps = False  # its counters live where the parameter lives
+    _counts_steps = False  # its counters live where the parameter lives
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class ASGD(SingleTensorOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """The average begins at zero."""
         place = {"device": param.device, "dtype": counter_dtype()}
         state["step"] = torch.zeros((), **place)
@@ -47,7 +47,7 @@ class ASGD(SingleTensorOptimizer):
         state["mu"] = torch.ones((), **place)
         state["ax"] = like(param)
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Step, average, and shrink the rates for the next step."""
         step = counted(state)
         grad = decayed(grad, param, group["weight_decay"])

@@ -12,15 +12,15 @@ from stridescope.engine.torch.optim.single_tensor import SingleTensorOptimizer, 
 class MomentOptimizer(SingleTensorOptimizer):
     """Keeps running means of the gradient and of its square."""
 
-    xla = (True, False)
+    _xla = (True, False)
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Both running means begin at zero."""
         state["exp_avg"] = like(param)
         state["exp_avg_sq"] = like(param)
 
     @staticmethod
-    def weighted(param: Tensor, grad: Tensor, group: dict[str, Any], lr: Any) -> Tensor:
+    def _weighted(param: Tensor, grad: Tensor, group: dict[str, Any], lr: Any) -> Tensor:
         """The gradient with weight decay in it; decoupled decay shrinks the parameter itself instead."""
         if not group["decoupled_weight_decay"]:
             return decayed(grad, param, group["weight_decay"])
@@ -29,7 +29,7 @@ class MomentOptimizer(SingleTensorOptimizer):
         return grad
 
     @staticmethod
-    def moments(state: dict[str, Any], grad: Tensor, beta1: Any, beta2: Any) -> tuple[Any, Any]:
+    def _moments(state: dict[str, Any], grad: Tensor, beta1: Any, beta2: Any) -> tuple[Any, Any]:
         """Both means, with this gradient in them."""
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         mean.lerp_(grad, 1 - beta1)

@@ -13,7 +13,7 @@ from stridescope.engine.torch.optim.single_tensor import counted, counter, plus
 class NAdam(MomentOptimizer):
     """Adam with Nesterov's momentum."""
 
-    on_device = "params, mu_products{comma} and state_steps"
+    _on_device = "params, mu_products{comma} and state_steps"
 
     def __init__(
         self,
@@ -38,22 +38,22 @@ class NAdam(MomentOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """The means begin at zero, the product of the momenta at one."""
         state["mu_product"] = counter(1.0, param, group)
-        super().begin(param, group, state)
+        super()._begin(param, group, state)
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Move by the gradient and by the mean that the next step will have."""
         beta1, beta2 = group["betas"]
         lr = checks.scalar(group["lr"])
         step = counted(state)
-        grad = self.weighted(param, grad, group, lr)
+        grad = self._weighted(param, grad, group, lr)
         momentum = _momentum(beta1, step, group["momentum_decay"])
         after = _momentum(beta1, step + 1, group["momentum_decay"])
         state["mu_product"] *= momentum
         product = state["mu_product"].item()
-        mean, square = self.moments(state, grad, beta1, beta2)
+        mean, square = self._moments(state, grad, beta1, beta2)
         root = plus(square.div(1 - beta2**step).sqrt(), group["eps"], group)
         mean = mean.clone() if group["differentiable"] else mean
         param.addcdiv_(grad, root, value=-lr * (1.0 - momentum) / (1.0 - product))

@@ -35,13 +35,13 @@ class RAdam(MomentOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Move by the mean, scaled by the mean square when its variance is tractable."""
         beta1, beta2 = group["betas"]
         lr = checks.scalar(group["lr"])
         step = counted(state)
-        grad = self.weighted(param, grad, group, lr)
-        mean, square = self.moments(state, grad, beta1, beta2)
+        grad = self._weighted(param, grad, group, lr)
+        mean, square = self._moments(state, grad, beta1, beta2)
         correction = 1 - beta2**step
         move = mean / (1 - beta1**step) * lr
         longest = 2 / (1 - beta2) - 1

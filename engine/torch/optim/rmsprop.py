@@ -35,7 +35,7 @@ class RMSprop(SingleTensorOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """The running means begin at zero."""
         state["square_avg"] = like(param)
         if group["momentum"] > 0:
@@ -43,7 +43,7 @@ class RMSprop(SingleTensorOptimizer):
         if group["centered"]:
             state["grad_avg"] = like(param)
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Divide by the root of the mean square, or of the variance when centered."""
         counted(state)
         grad = decayed(grad, param, group["weight_decay"])

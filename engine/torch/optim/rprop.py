@@ -33,13 +33,13 @@ class Rprop(SingleTensorOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Every number has a step size of its own."""
         lr = checks.scalar(group["lr"])
         state["prev"] = like(param)
         state["step_size"] = torch.full_like(param.grad, complex(lr, lr) if param.is_complex() else lr)
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Grow the steps whose sign stayed, shrink those whose sign changed."""
         counted(state)
         shrink, grow = group["etas"]

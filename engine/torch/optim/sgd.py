@@ -12,8 +12,8 @@ from stridescope.engine.torch.optim.single_tensor import SingleTensorOptimizer, 
 class SGD(SingleTensorOptimizer):
     """Stochastic gradient descent, with momentum as an option."""
 
-    as_real = False
-    counts_steps = False
+    _as_real = False
+    _counts_steps = False
 
     def __init__(
         self,
@@ -42,11 +42,11 @@ class SGD(SingleTensorOptimizer):
         super().__init__(params, defaults)
         checks.fused_alone(fused, foreach, differentiable)
 
-    def state_of(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _state_of(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """Without momentum there is nothing to remember."""
-        return super().state_of(param, group) if group["momentum"] != 0 else {}
+        return super()._state_of(param, group) if group["momentum"] != 0 else {}
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Step along the gradient, or along its running sum."""
         grad = decayed(grad, param, group["weight_decay"])
         if group["momentum"] != 0:

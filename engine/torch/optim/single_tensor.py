@@ -9,6 +9,7 @@ from stridescope.engine import torch
 from stridescope.engine.autograd.modes import enable_grad, set_grad_enabled
 from stridescope.engine.dtype import dtype
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._in_each import in_each
 from stridescope.engine.torch.optim.optimizer import Optimizer
 
 CAPTURABLE_DEVICES = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
@@ -17,26 +18,27 @@ CAPTURABLE_DEVICES = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
 class SingleTensorOptimizer(Optimizer):
     """Subclasses define what state a parameter begins with and how one gradient changes it."""
 
-    as_real = True  # a complex parameter is updated as pairs of real numbers
-    counts_steps = True
-    on_device = "params and state_steps"  # what ``capturable`` wants on the device, in PyTorch's words
-    xla = (True, True)  # whether PyTorch names XLA among the devices, one by one and with ``foreach``
+    _as_real = True  # a complex parameter is updated as pairs of real numbers
+    _counts_steps = True
+    _on_device = "params and state_steps"  # what ``capturable`` wants on the device, in PyTorch's words
+    _xla = (True, True)  # whether PyTorch names XLA among the devices, one by one and with ``foreach``
 
-    def begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
+    def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Fill the empty state of a parameter."""
 
-    def update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
         """Change one parameter by its gradient."""
         raise NotImplementedError
 
-    def state_of(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+    def _state_of(self, param: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         """The state of a parameter; empty before its first update."""
         state: dict[str, Any] = self.state[param]
         return state
 
-    def refuse(self, param: Tensor, group: dict[str, Any]) -> None:
+    def _refuse(self, param: Tensor, group: dict[str, Any]) -> None:
         """Raise RuntimeError for a parameter that this optimizer can't handle."""
 
+    @in_each
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient; returns what ``closure`` returned."""
         with set_grad_enabled(self.defaults.get("differentiable", False)):
@@ -54,12 +56,12 @@ class SingleTensorOptimizer(Optimizer):
         for param in group["params"]:
             grad = param.grad
             if grad is not None:
-                self.refuse(param, group)
-                state = self.state_of(param, group)
+                self._refuse(param, group)
+                state = self._state_of(param, group)
                 if not state:
-                    if self.counts_steps:
+                    if self._counts_steps:
                         state["step"] = counter(0.0, param, group)
-                    self.begin(param, group, state)
+                    self._begin(param, group, state)
                 yield param, grad, state
 
     def _update_one(self, param: Tensor, grad: Tensor, state: dict[str, Any], group: dict[str, Any]) -> None:
@@ -67,15 +69,15 @@ class SingleTensorOptimizer(Optimizer):
             self._check_capturable(param, state, bool(group.get("foreach")))
         if group.get("maximize"):
             grad = -grad
-        if self.as_real and param.is_complex():
+        if self._as_real and param.is_complex():
             param, grad = torch.view_as_real(param), torch.view_as_real(grad)
             state = {key: _real(value) for key, value in state.items()}
-        self.update(param, grad, state, group)
+        self._update(param, grad, state, group)
 
     def _check_capturable(self, param: Tensor, state: dict[str, Any], foreach: bool) -> None:
-        on, devices = param.device.type, CAPTURABLE_DEVICES if self.xla[foreach] else CAPTURABLE_DEVICES[:-1]
+        on, devices = param.device.type, CAPTURABLE_DEVICES if self._xla[foreach] else CAPTURABLE_DEVICES[:-1]
         if on not in devices or state["step"].device.type != on:
-            what = self.on_device.format(comma="," if foreach else "")
+            what = self._on_device.format(comma="," if foreach else "")
             raise AssertionError(f"If capturable=True, {what} must be on supported devices: {devices}.")
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from stridescope.engine.torch.optim.single_tensor import SingleTensorOptimizer
 class SparseAdam(SingleTensorOptimizer):
     """Adam for sparse gradients; raises RuntimeError for dense ones."""
 
-    counts_steps = False
+    _counts_steps = False
 
     def __init__(
         self,
@@ -28,6 +28,6 @@ class SparseAdam(SingleTensorOptimizer):
         checks.decay_rates(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
 
-    def refuse(self, param: Tensor, group: dict[str, Any]) -> None:
+    def _refuse(self, param: Tensor, group: dict[str, Any]) -> None:
         """Raise RuntimeError: the gradient is dense."""
         raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")

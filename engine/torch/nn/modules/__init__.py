@@ -43,7 +43,7 @@ for _part in PARTS:
     for _name, _value in list(vars(_part).items()):
         if isinstance(_value, type) and issubclass(_value, Module) and not _name.startswith("_"):
             globals()[_name] = _value
-            __all__ += [_name]
+            __all__ += [_name] if _name not in __all__ else []
 
 # What PyTorch has in one file and lies in two here.
 activation.MultiheadAttention = attention.MultiheadAttention  # type: ignore[attr-defined]

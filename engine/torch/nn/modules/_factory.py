@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stridescope.engine.ops import FUNCTIONS
+from stridescope.engine.torch._in_each import write_out
 from stridescope.engine.torch.nn.parameter import Parameter
 
 
@@ -25,8 +26,10 @@ def numbers(value: Any, dims: int) -> tuple[Any, ...]:
 
 
 def named_as(place: str, scope: dict[str, Any]) -> None:
-    """Let the classes of a module say PyTorch's module as theirs."""
+    """Let the classes of a module say PyTorch's module as theirs; the public ones get their own shared methods."""
     own = scope["__name__"]
     for value in list(scope.values()):
         if isinstance(value, type) and value.__module__ == own:
             value.__module__ = f"torch.nn.modules.{place}"
+            if not value.__name__.startswith("_"):
+                write_out(value)

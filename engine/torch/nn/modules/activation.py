@@ -5,46 +5,42 @@ from __future__ import annotations
 from typing import Any
 
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._in_each import in_each
 from stridescope.engine.torch.nn import functional as F
 from stridescope.engine.torch.nn import init
 from stridescope.engine.torch.nn.modules._factory import named_as, parameter
-from stridescope.engine.torch.nn.modules._function import Applied
+from stridescope.engine.torch.nn.modules._function import _AppliedToOne
 from stridescope.engine.torch.nn.modules.module import Module
 from stridescope.engine.warn import warn
 
 
-class _InPlace(Applied):
+class _InPlace(_AppliedToOne):
     """A function that may write its result over its input."""
 
-    passed = ("inplace",)
+    _passed = ("inplace",)
 
+    @in_each
     def __init__(self, inplace: bool = False) -> None:
-        super().__init__(inplace=inplace)
-
-
-class _Plain(Applied):
-    """A function without arguments."""
-
-    def __init__(self) -> None:
         super().__init__()
+        self.inplace = inplace
 
 
 class ReLU(_InPlace):
     """Zero for negative elements."""
 
-    function = F.relu
+    _function = F.relu
 
 
 class SELU(_InPlace):
     """elu with the numbers that keep mean and variance."""
 
-    function = F.selu
+    _function = F.selu
 
 
 class Hardsigmoid(_InPlace):
     """A sigmoid of three straight lines."""
 
-    function = F.hardsigmoid
+    _function = F.hardsigmoid
 
     def extra_repr(self) -> str:
         """PyTorch prints nothing here."""
@@ -54,7 +50,7 @@ class Hardsigmoid(_InPlace):
 class Hardswish(_InPlace):
     """Each element times its hard sigmoid."""
 
-    function = F.hardswish
+    _function = F.hardswish
 
     def extra_repr(self) -> str:
         """PyTorch prints nothing here."""
@@ -64,108 +60,114 @@ class Hardswish(_InPlace):
 class SiLU(_InPlace):
     """Each element times its sigmoid."""
 
-    function = F.silu
+    _function = F.silu
 
 
 class Mish(_InPlace):
     """Each element times the tanh of its softplus."""
 
-    function = F.mish
+    _function = F.mish
 
 
-class Sigmoid(_Plain):
+class Sigmoid(_AppliedToOne):
     """The logistic function."""
 
-    function = F.sigmoid
+    _function = F.sigmoid
 
 
-class Tanh(_Plain):
+class Tanh(_AppliedToOne):
     """The hyperbolic tangent."""
 
-    function = F.tanh
+    _function = F.tanh
 
 
-class LogSigmoid(_Plain):
+class LogSigmoid(_AppliedToOne):
     """The logarithm of the sigmoid."""
 
-    function = F.logsigmoid
+    _function = F.logsigmoid
 
 
-class Softsign(_Plain):
+class Softsign(_AppliedToOne):
     """``x / (1 + |x|)``."""
 
-    function = F.softsign
+    _function = F.softsign
 
 
-class Tanhshrink(_Plain):
+class Tanhshrink(_AppliedToOne):
     """``x - tanh(x)``."""
 
-    function = F.tanhshrink
+    _function = F.tanhshrink
 
 
-class ELU(Applied):
+class ELU(_AppliedToOne):
     """The element where positive, else an exponential that levels off."""
 
-    function, passed, shown = F.elu, ("alpha", "inplace"), "alpha={alpha}"
+    _function, _passed, _shown = F.elu, ("alpha", "inplace"), "alpha={alpha}"
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(alpha=alpha, inplace=inplace)
+        super().__init__()
+        self.alpha, self.inplace = alpha, inplace
 
 
-class CELU(Applied):
+class CELU(_AppliedToOne):
     """elu with a continuous slope."""
 
-    function, passed, shown = F.celu, ("alpha", "inplace"), "alpha={alpha}"
+    _function, _passed, _shown = F.celu, ("alpha", "inplace"), "alpha={alpha}"
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        super().__init__(alpha=alpha, inplace=inplace)
+        super().__init__()
+        self.alpha, self.inplace = alpha, inplace
 
 
-class GELU(Applied):
+class GELU(_AppliedToOne):
     """Each element times the share of a normal distribution below it."""
 
-    shown = "approximate={approximate!r}"
+    _shown = "approximate={approximate!r}"
 
     def __init__(self, approximate: str = "none") -> None:
-        super().__init__(approximate=approximate)
+        super().__init__()
+        self.approximate = approximate
 
     def forward(self, input: Tensor) -> Tensor:
         """Call gelu."""
         return F.gelu(input, approximate=self.approximate)  # type: ignore[no-any-return]
 
 
-class GLU(Applied):
+class GLU(_AppliedToOne):
     """The first half of a dim, gated by the second."""
 
-    function, passed, shown = F.glu, ("dim",), "dim={dim}"
+    _function, _passed, _shown = F.glu, ("dim",), "dim={dim}"
 
     def __init__(self, dim: int = -1) -> None:
-        super().__init__(dim=dim)
+        super().__init__()
+        self.dim = dim
 
 
-class Hardshrink(Applied):
+class Hardshrink(_AppliedToOne):
     """Each element, and zero near zero."""
 
-    function, passed, shown = F.hardshrink, ("lambd",), "{lambd}"
+    _function, _passed, _shown = F.hardshrink, ("lambd",), "{lambd}"
 
     def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__(lambd=lambd)
+        super().__init__()
+        self.lambd = lambd
 
 
-class Softshrink(Applied):
+class Softshrink(_AppliedToOne):
     """Each element moved towards zero, and zero near it."""
 
-    function, passed, shown = F.softshrink, ("lambd",), "{lambd}"
+    _function, _passed, _shown = F.softshrink, ("lambd",), "{lambd}"
 
     def __init__(self, lambd: float = 0.5) -> None:
-        super().__init__(lambd=lambd)
+        super().__init__()
+        self.lambd = lambd
 
 
-class Hardtanh(Applied):
+class Hardtanh(_AppliedToOne):
     """Each element, held between two bounds."""
 
-    function, passed = F.hardtanh, ("min_val", "max_val", "inplace")
-    shown = "min_val={min_val}, max_val={max_val}"
+    _function, _passed = F.hardtanh, ("min_val", "max_val", "inplace")
+    _shown = "min_val={min_val}, max_val={max_val}"
 
     def __init__(
         self,
@@ -179,7 +181,8 @@ class Hardtanh(Applied):
             if new is not None:
                 warn(f"keyword argument `{old}` is deprecated and rename to `{old[:7]}`", FutureWarning)
         low, high = min_val if min_value is None else min_value, max_val if max_value is None else max_value
-        super().__init__(min_val=low, max_val=high, inplace=inplace)
+        super().__init__()
+        self.min_val, self.max_val, self.inplace = low, high, inplace
         if self.max_val <= self.min_val:
             raise AssertionError(f"max_val must be larger than min_val, got max_val={high} and min_val={low}")
 
@@ -187,29 +190,31 @@ class Hardtanh(Applied):
 class ReLU6(Hardtanh):
     """Each element, held between 0 and 6."""
 
-    shown = ""
+    _shown = ""
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
 
 
-class LeakyReLU(Applied):
+class LeakyReLU(_AppliedToOne):
     """A small share of negative elements."""
 
-    function, passed, shown = F.leaky_relu, ("negative_slope", "inplace"), "negative_slope={negative_slope}"
+    _function, _passed, _shown = F.leaky_relu, ("negative_slope", "inplace"), "negative_slope={negative_slope}"
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False) -> None:
-        super().__init__(negative_slope=negative_slope, inplace=inplace)
+        super().__init__()
+        self.negative_slope, self.inplace = negative_slope, inplace
 
 
-class RReLU(Applied):
+class RReLU(_AppliedToOne):
     """Leaky relu with a slope drawn anew for every element while training."""
 
-    function, passed = F.rrelu, ("lower", "upper", "training", "inplace")
-    shown = "lower={lower}, upper={upper}"
+    _function, _passed = F.rrelu, ("lower", "upper", "training", "inplace")
+    _shown = "lower={lower}, upper={upper}"
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
-        super().__init__(lower=lower, upper=upper, inplace=inplace)
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
 
 
 class PReLU(Module):
@@ -234,33 +239,38 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
-class Threshold(Applied):
+class Threshold(_AppliedToOne):
     """Each element above a threshold, a value elsewhere."""
 
-    function, passed = F.threshold, ("threshold", "value", "inplace")
-    shown = "threshold={threshold}, value={value}"
+    _function, _passed = F.threshold, ("threshold", "value", "inplace")
+    _shown = "threshold={threshold}, value={value}"
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
-        super().__init__(threshold=threshold, value=value, inplace=inplace)
+        super().__init__()
+        self.threshold, self.value, self.inplace = threshold, value, inplace
 
 
-class Softplus(Applied):
+class Softplus(_AppliedToOne):
     """The smooth form of relu."""
 
-    function, passed, shown = F.softplus, ("beta", "threshold"), "beta={beta}, threshold={threshold}"
+    _function, _passed, _shown = F.softplus, ("beta", "threshold"), "beta={beta}, threshold={threshold}"
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        super().__init__(beta=beta, threshold=threshold)
+        super().__init__()
+        self.beta, self.threshold = beta, threshold
 
 
-class _AlongDim(Applied):
+class _AlongDim(_AppliedToOne):
     """A function along a dim."""
 
-    passed, shown = ("dim",), "dim={dim}"
+    _passed, _shown = ("dim",), "dim={dim}"
 
+    @in_each
     def __init__(self, dim: int | None = None) -> None:
-        super().__init__(dim=dim)
+        super().__init__()
+        self.dim = dim
 
+    @in_each
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self.__dict__.setdefault("dim", None)
@@ -269,26 +279,23 @@ class _AlongDim(Applied):
 class Softmax(_AlongDim):
     """Exponentials along a dim as shares of their sum."""
 
-    function = F.softmax
+    _function = F.softmax
 
 
 class Softmin(_AlongDim):
     """softmax of the negated elements."""
 
-    function = F.softmin
+    _function = F.softmin
 
 
 class LogSoftmax(_AlongDim):
     """The logarithm of softmax."""
 
-    function = F.log_softmax
+    _function = F.log_softmax
 
 
 class Softmax2d(Module):
     """softmax over the channels of an image."""
-
-    def __init__(self) -> None:
-        super().__init__()
 
     def forward(self, input: Tensor) -> Tensor:
         """Call softmax over dim -3."""

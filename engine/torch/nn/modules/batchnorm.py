@@ -95,14 +95,28 @@ class _NormBase(Module):
 
 
 class _BatchNorm(_NormBase):
-    """A batch norm; ``dims`` are the numbers of dims that it takes, ``wanted`` how its error says so."""
+    """A batch norm; ``_dims`` are the numbers of dims that it takes, ``_wanted`` how its error says so."""
 
-    dims: ClassVar[tuple[int, ...]] = ()
-    wanted: ClassVar[str] = ""
+    _dims: ClassVar[tuple[int, ...]] = ()
+    _wanted: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _check_input_dim(self, input: Tensor) -> None:
-        if input.dim() not in self.dims:
-            raise ValueError(f"expected {self.wanted} input (got {input.dim()}D input)")
+        if input.dim() not in self._dims:
+            raise ValueError(f"expected {self._wanted} input (got {input.dim()}D input)")
 
     def forward(self, input: Tensor) -> Tensor:
         """Call batch_norm with the statistics of the batch while training, the running ones otherwise."""
@@ -129,19 +143,19 @@ class _BatchNorm(_NormBase):
 class BatchNorm1d(_BatchNorm):
     """Batch norm of vectors or sequences."""
 
-    dims, wanted = (2, 3), "2D or 3D"
+    _dims, _wanted = (2, 3), "2D or 3D"
 
 
 class BatchNorm2d(_BatchNorm):
     """Batch norm of images."""
 
-    dims, wanted = (4,), "4D"
+    _dims, _wanted = (4,), "4D"
 
 
 class BatchNorm3d(_BatchNorm):
     """Batch norm of volumes."""
 
-    dims, wanted = (5,), "5D"
+    _dims, _wanted = (5,), "5D"
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -166,6 +180,10 @@ class SyncBatchNorm(_BatchNorm):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.dim() < 2:
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Call batch_norm over the batches of the group."""
+        return super().forward(input)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
@@ -446,5 +447,20 @@ class ParameterDict(Module):
         return "\n".join(_described(key, value, lambda v: v.type()) for key, value in self.items())
 
 
-for _kind in (Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict):
+class Container(Module):
+    """The older way to give a Module its children; warns with a FutureWarning."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        warnings.warn(
+            "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
+            "instead.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__()
+        for key, value in kwargs.items():
+            self.add_module(key, value)
+
+
+for _kind in (Container, Sequential, ModuleList, ModuleDict, ParameterList, ParameterDict):
     _kind.__module__ = "torch.nn.modules.container"

@@ -6,6 +6,7 @@ import math
 from typing import Any, ClassVar
 
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._in_each import in_each
 from stridescope.engine.torch.nn import functional as F
 from stridescope.engine.torch.nn import init
 from stridescope.engine.torch.nn.modules._factory import named_as, numbers, parameter
@@ -17,8 +18,8 @@ PADDING_MODES = {"zeros", "reflect", "replicate", "circular"}
 class _ConvNd(Module):
     """What all convolution layers share: their numbers, parameters and printed form."""
 
-    dims: ClassVar[int]
-    function: ClassVar[Any]
+    _dims: ClassVar[int]
+    _function: ClassVar[Any]
 
     def __init__(
         self,
@@ -87,12 +88,13 @@ class _ConvNd(Module):
         self.__dict__.setdefault("padding_mode", "zeros")
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        function = type(self).function
+        function = type(self)._function
         if self.padding_mode == "zeros":
             return function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)  # type: ignore[no-any-return]
         wide = F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
-        return function(wide, weight, bias, self.stride, (0,) * self.dims, self.dilation, self.groups)  # type: ignore[no-any-return]
+        return function(wide, weight, bias, self.stride, (0,) * self._dims, self.dilation, self.groups)  # type: ignore[no-any-return]
 
+    @in_each
     def forward(self, input: Tensor) -> Tensor:
         """Call the convolution."""
         return self._conv_forward(input, self.weight, self.bias)
@@ -117,6 +119,7 @@ def _check(inputs: int, outputs: int, groups: int, padding: Any, stride: tuple[i
 class _Plain(_ConvNd):
     """A convolution that is not transposed."""
 
+    @in_each
     def __init__(
         self,
         in_channels: int,
@@ -131,7 +134,7 @@ class _Plain(_ConvNd):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        dims = self.dims
+        dims = self._dims
         super().__init__(
             in_channels,
             out_channels,
@@ -152,24 +155,25 @@ class _Plain(_ConvNd):
 class Conv1d(_Plain):
     """Convolution of sequences."""
 
-    dims, function = 1, F.conv1d
+    _dims, _function = 1, F.conv1d
 
 
 class Conv2d(_Plain):
     """Convolution of images."""
 
-    dims, function = 2, F.conv2d
+    _dims, _function = 2, F.conv2d
 
 
 class Conv3d(_Plain):
     """Convolution of volumes."""
 
-    dims, function = 3, F.conv3d
+    _dims, _function = 3, F.conv3d
 
 
 class _ConvTransposeNd(_ConvNd):
     """The gradient of a convolution with respect to its input, as a layer."""
 
+    @in_each
     def __init__(
         self,
         in_channels: int,
@@ -187,7 +191,7 @@ class _ConvTransposeNd(_ConvNd):
     ) -> None:
         if padding_mode != "zeros":
             raise ValueError(f'Only "zeros" padding mode is supported for {type(self).__name__}')
-        dims = self.dims
+        dims = self._dims
         super().__init__(
             in_channels,
             out_channels,
@@ -207,8 +211,8 @@ class _ConvTransposeNd(_ConvNd):
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
         """The padding that makes the result as large as asked; raises ValueError when none does."""
         if output_size is None:
-            return numbers(self.output_padding, self.dims)
-        dims = self.dims
+            return numbers(self.output_padding, self._dims)
+        dims = self._dims
         given = list(output_size)
         if len(given) == (dims + 2 if input.dim() == dims + 2 else dims + 1):
             given = given[-dims:]
@@ -232,10 +236,11 @@ class _ConvTransposeNd(_ConvNd):
             )
         return tuple(size - low for size, low in zip(given, lowest, strict=True))
 
+    @in_each
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """Call the transposed convolution; ``output_size`` chooses among the sizes that the stride leaves open."""
         extra = self._output_padding(input, output_size)
-        return type(self).function(  # type: ignore[no-any-return]
+        return type(self)._function(  # type: ignore[no-any-return]
             input, self.weight, self.bias, self.stride, self.padding, extra, self.groups, self.dilation
         )
 
@@ -243,19 +248,19 @@ class _ConvTransposeNd(_ConvNd):
 class ConvTranspose1d(_ConvTransposeNd):
     """Transposed convolution of sequences."""
 
-    dims, function = 1, F.conv_transpose1d
+    _dims, _function = 1, F.conv_transpose1d
 
 
 class ConvTranspose2d(_ConvTransposeNd):
     """Transposed convolution of images."""
 
-    dims, function = 2, F.conv_transpose2d
+    _dims, _function = 2, F.conv_transpose2d
 
 
 class ConvTranspose3d(_ConvTransposeNd):
     """Transposed convolution of volumes."""
 
-    dims, function = 3, F.conv_transpose3d
+    _dims, _function = 3, F.conv_transpose3d
 
 
 named_as("conv", globals())

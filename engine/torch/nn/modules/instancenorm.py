@@ -12,9 +12,9 @@ from stridescope.engine.warn import warn
 
 
 class _InstanceNorm(_NormBase):
-    """An instance norm; ``spatial`` is its number of dims beside batch and channels."""
+    """An instance norm; ``_spatial`` is its number of dims beside batch and channels."""
 
-    spatial: ClassVar[int]
+    _spatial: ClassVar[int]
 
     def __init__(
         self,
@@ -31,10 +31,10 @@ class _InstanceNorm(_NormBase):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def _get_no_batch_dim(self) -> int:
-        return self.spatial + 1
+        return self._spatial + 1
 
     def _check_input_dim(self, input: Tensor) -> None:
-        low = self.spatial + 1
+        low = self._spatial + 1
         if input.dim() not in (low, low + 1):
             raise ValueError(f"expected {low}D or {low + 1}D input (got {input.dim()}D input)")
 
@@ -53,7 +53,7 @@ class _InstanceNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         """Call instance_norm; an input without a batch dim gets one for the call."""
         self._check_input_dim(input)
-        channels = input.dim() - self.spatial - 1
+        channels = input.dim() - self._spatial - 1
         if input.size(channels) != self.num_features:
             if self.affine:
                 raise ValueError(
@@ -64,7 +64,7 @@ class _InstanceNorm(_NormBase):
                 f"input's size at dim={channels} does not match num_features. You can silence this warning by not "
                 "passing in num_features, which is not used because affine=False"
             )
-        if input.dim() == self.spatial + 1:
+        if input.dim() == self._spatial + 1:
             return self._apply_instance_norm(input.unsqueeze(0)).squeeze(0)  # type: ignore[no-any-return]
         return self._apply_instance_norm(input)
 
@@ -72,19 +72,19 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Instance norm of sequences."""
 
-    spatial = 1
+    _spatial = 1
 
 
 class InstanceNorm2d(_InstanceNorm):
     """Instance norm of images."""
 
-    spatial = 2
+    _spatial = 2
 
 
 class InstanceNorm3d(_InstanceNorm):
     """Instance norm of volumes."""
 
-    spatial = 3
+    _spatial = 3
 
 
 named_as("instancenorm", globals())

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from stridescope.engine import torch
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._in_each import in_each, write_out
 from stridescope.engine.torch.nn.modules import batchnorm, conv, instancenorm, linear
 from stridescope.engine.torch.nn.modules.module import Module
 from stridescope.engine.torch.nn.modules.told import look
@@ -103,29 +104,33 @@ class LazyLinear(LazyModuleMixin, linear.Linear):
             self.in_features = input.shape[-1]
 
 
-# The arguments of a convolution after its kernel size, plain and transposed.
-_OPTIONS = {
-    False: ("stride", "padding", "dilation", "groups", "bias", "padding_mode", "device", "dtype"),
-    True: (
-        "stride", "padding", "output_padding", "groups", "bias", "dilation", "padding_mode", "device", "dtype",
-    ),
-}  # fmt: skip
-
-
-class _LazyConv(LazyModuleMixin):
+class _LazyConvXdMixin(LazyModuleMixin):
     """A convolution that learns ``in_channels`` from its first input."""
 
-    def __init__(self: Any, out_channels: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        options = dict(zip(_OPTIONS[self.transposing], args, strict=False)) | kwargs
-        bias = options.pop("bias", True)
-        super().__init__(0, 0, kernel_size, bias=False, **options)
-        place = options.get("device"), options.get("dtype")
-        self.weight = UninitializedParameter(True, *place)
+    @in_each
+    def __init__(
+        self: Any,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(
+            0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device=device, dtype=dtype
+        )
+        self._start_lazy(out_channels, bias, device, dtype)
+
+    def _start_lazy(self: Any, out_channels: int, bias: bool, device: Any, dtype: Any) -> None:
+        self.weight = UninitializedParameter(True, device, dtype)
         self.out_channels = out_channels
         if bias:
-            self.bias = UninitializedParameter(True, *place)
-
-    transposing: ClassVar[bool] = False
+            self.bias = UninitializedParameter(True, device, dtype)
 
     def reset_parameters(self: Any) -> None:
         """Start the parameters once they have a shape."""
@@ -146,7 +151,7 @@ class _LazyConv(LazyModuleMixin):
         self.reset_parameters()
 
     def _channels_of(self: Any, input: Tensor) -> int:
-        dims = self.dims + 1
+        dims = self._dims + 1
         if input.dim() not in (dims, dims + 1):
             raise RuntimeError(
                 f"Expected {dims}D (unbatched) or {dims + 1}D (batched) input to {type(self).__name__}, but got input "
@@ -155,7 +160,31 @@ class _LazyConv(LazyModuleMixin):
         return int(input.shape[input.dim() - dims])
 
 
-class _LazyNorm(LazyModuleMixin):
+class _LazyConvTranspose(_LazyConvXdMixin):
+    """The same of a transposed convolution, which takes its arguments in another order."""
+
+    @in_each
+    def __init__(
+        self: Any,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super(_LazyConvXdMixin, self).__init__(
+            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation, padding_mode, device, dtype
+        )
+        self._start_lazy(out_channels, bias, device, dtype)
+
+
+class _LazyNormBase(LazyModuleMixin):
     """A norm that learns ``num_features`` from its first input."""
 
     def __init__(
@@ -197,26 +226,27 @@ class _LazyNorm(LazyModuleMixin):
         self.reset_parameters()
 
 
-def _lazy(plain: type[Module], mixin: type[LazyModuleMixin], what: str, **extra: Any) -> Any:
+def _lazy(plain: type[Module], mixin: type[LazyModuleMixin], what: str) -> Any:
     """The lazy form of a class."""
-    name = f"Lazy{plain.__name__}"
     doc = f"A {plain.__name__} that learns ``{what}`` from its first input."
-    body = {"cls_to_become": plain, "__doc__": doc, "__module__": plain.__module__, **extra}
-    return type(name, (mixin, plain), body)
+    body = {"cls_to_become": plain, "__doc__": doc, "__module__": plain.__module__}
+    made = type(f"Lazy{plain.__name__}", (mixin, plain), body)
+    write_out(made)
+    return made
 
 
-LazyConv1d = _lazy(conv.Conv1d, _LazyConv, "in_channels")
-LazyConv2d = _lazy(conv.Conv2d, _LazyConv, "in_channels")
-LazyConv3d = _lazy(conv.Conv3d, _LazyConv, "in_channels")
-LazyConvTranspose1d = _lazy(conv.ConvTranspose1d, _LazyConv, "in_channels", transposing=True)
-LazyConvTranspose2d = _lazy(conv.ConvTranspose2d, _LazyConv, "in_channels", transposing=True)
-LazyConvTranspose3d = _lazy(conv.ConvTranspose3d, _LazyConv, "in_channels", transposing=True)
-LazyBatchNorm1d = _lazy(batchnorm.BatchNorm1d, _LazyNorm, "num_features")
-LazyBatchNorm2d = _lazy(batchnorm.BatchNorm2d, _LazyNorm, "num_features")
-LazyBatchNorm3d = _lazy(batchnorm.BatchNorm3d, _LazyNorm, "num_features")
-LazyInstanceNorm1d = _lazy(instancenorm.InstanceNorm1d, _LazyNorm, "num_features")
-LazyInstanceNorm2d = _lazy(instancenorm.InstanceNorm2d, _LazyNorm, "num_features")
-LazyInstanceNorm3d = _lazy(instancenorm.InstanceNorm3d, _LazyNorm, "num_features")
+LazyConv1d = _lazy(conv.Conv1d, _LazyConvXdMixin, "in_channels")
+LazyConv2d = _lazy(conv.Conv2d, _LazyConvXdMixin, "in_channels")
+LazyConv3d = _lazy(conv.Conv3d, _LazyConvXdMixin, "in_channels")
+LazyConvTranspose1d = _lazy(conv.ConvTranspose1d, _LazyConvTranspose, "in_channels")
+LazyConvTranspose2d = _lazy(conv.ConvTranspose2d, _LazyConvTranspose, "in_channels")
+LazyConvTranspose3d = _lazy(conv.ConvTranspose3d, _LazyConvTranspose, "in_channels")
+LazyBatchNorm1d = _lazy(batchnorm.BatchNorm1d, _LazyNormBase, "num_features")
+LazyBatchNorm2d = _lazy(batchnorm.BatchNorm2d, _LazyNormBase, "num_features")
+LazyBatchNorm3d = _lazy(batchnorm.BatchNorm3d, _LazyNormBase, "num_features")
+LazyInstanceNorm1d = _lazy(instancenorm.InstanceNorm1d, _LazyNormBase, "num_features")
+LazyInstanceNorm2d = _lazy(instancenorm.InstanceNorm2d, _LazyNormBase, "num_features")
+LazyInstanceNorm3d = _lazy(instancenorm.InstanceNorm3d, _LazyNormBase, "num_features")
 LazyModuleMixin.__module__, LazyLinear.__module__ = "torch.nn.modules.lazy", "torch.nn.modules.linear"
 LAZY = (
     LazyLinear, LazyConv1d, LazyConv2d, LazyConv3d, LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d,

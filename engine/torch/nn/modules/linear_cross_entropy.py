@@ -104,7 +104,8 @@ class LinearCrossEntropyLoss(_WeightedLoss):
             raise RuntimeError(f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
         if not 0 <= label_smoothing <= 1.0:
             raise RuntimeError(f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
-        super().__init__(weight, reduction=reduction, ignore_index=ignore_index, label_smoothing=label_smoothing)
+        super().__init__(weight, reduction=reduction)
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
         self.num_classes, self.out_features, self.options = num_classes, out_features, options
         total = math.prod(out_features, start=num_classes)
         self.linear = Linear(in_features, total, bias=bias, device=device, dtype=dtype)

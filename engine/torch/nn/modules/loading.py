@@ -55,6 +55,8 @@ def saved_state(module: Module, destination: Any, prefix: str, keep_vars: bool, 
     for hook in module._state_dict_hooks.values():
         changed = hook(module, destination, prefix, metadata)
         if changed is not None:
+            if getattr(hook, "_from_public_api", False):
+                raise RuntimeError("state_dict post-hook must return None")
             destination = changed
     return destination
 

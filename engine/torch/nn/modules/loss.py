@@ -6,6 +6,7 @@ import warnings
 from typing import Any, ClassVar
 
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._in_each import in_each
 from stridescope.engine.torch.nn import _reduction
 from stridescope.engine.torch.nn import functional as F
 from stridescope.engine.torch.nn.modules._factory import named_as
@@ -15,22 +16,28 @@ from stridescope.engine.torch.nn.modules.module import Module
 class _Loss(Module):
     """A loss with its reduction: ``none``, ``mean`` or ``sum``.
 
-    ``function`` is called with the inputs, and with the attributes in ``named`` by their names.
+    ``_function`` is called with the inputs, and with the attributes in ``_named`` by their names.
     """
 
-    function: ClassVar[Any] = None
-    named: ClassVar[tuple[str, ...]] = ()
+    _function: ClassVar[Any] = None
+    _named: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", **kept: Any) -> None:
+    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = _reduction.chosen(size_average, reduce, reduction)
-        for name, value in kept.items():
-            setattr(self, name, value)
 
-    def forward(self, *inputs: Any) -> Any:
+    def _applied(self, *inputs: Any) -> Any:
+        kept = {name: getattr(self, name) for name in self._named}
+        return type(self)._function(*inputs, **kept, reduction=self.reduction)
+
+
+class _Targeted(_Loss):
+    """A loss of one input and its target."""
+
+    @in_each
+    def forward(self, input: Tensor, target: Tensor) -> Any:
         """Call the loss."""
-        kept = {name: getattr(self, name) for name in self.named}
-        return type(self).function(*inputs, **kept, reduction=self.reduction)
+        return self._applied(input, target)
 
 
 class _WeightedLoss(_Loss):
@@ -42,74 +49,61 @@ class _WeightedLoss(_Loss):
         size_average: Any = None,
         reduce: Any = None,
         reduction: str = "mean",
-        **kept: Any,
     ) -> None:
-        super().__init__(size_average, reduce, reduction, **kept)
+        super().__init__(size_average, reduce, reduction)
         self.register_buffer("weight", weight)
 
 
-class L1Loss(_Loss):
+class L1Loss(_Targeted):
     """The absolute difference."""
 
-    function = F.l1_loss
-
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
-        super().__init__(size_average, reduce, reduction)
+    _function = F.l1_loss
 
 
-class MSELoss(_Loss):
+class MSELoss(_Targeted):
     """The squared difference."""
 
-    function = F.mse_loss
-
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
-        super().__init__(size_average, reduce, reduction)
+    _function = F.mse_loss
 
 
-class SmoothL1Loss(_Loss):
+class SmoothL1Loss(_Targeted):
     """Squared for small differences, absolute for large ones."""
 
-    function, named = F.smooth_l1_loss, ("beta",)
+    _function, _named = F.smooth_l1_loss, ("beta",)
 
     def __init__(
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", beta: float = 1.0
     ) -> None:
-        super().__init__(size_average, reduce, reduction, beta=beta)
+        super().__init__(size_average, reduce, reduction)
+        self.beta = beta
 
 
-class HuberLoss(_Loss):
+class HuberLoss(_Targeted):
     """Squared for small differences, linear for large ones."""
 
-    function, named = F.huber_loss, ("delta",)
+    _function, _named = F.huber_loss, ("delta",)
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
-        super().__init__(reduction=reduction, delta=delta)
+        super().__init__(reduction=reduction)
+        self.delta = delta
 
 
-class SoftMarginLoss(_Loss):
+class SoftMarginLoss(_Targeted):
     """The logistic loss of a prediction and a target of 1 or -1."""
 
-    function = F.soft_margin_loss
-
-    def __init__(self, size_average: Any = None, reduce: Any = None, reduction: str = "mean") -> None:
-        super().__init__(size_average, reduce, reduction)
+    _function = F.soft_margin_loss
 
 
-class BCELoss(_WeightedLoss):
+class BCELoss(_Targeted, _WeightedLoss):
     """The cross entropy of probabilities and targets between 0 and 1."""
 
-    function, named = F.binary_cross_entropy, ("weight",)
-
-    def __init__(
-        self, weight: Tensor | None = None, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
-    ) -> None:
-        super().__init__(weight, size_average, reduce, reduction)
+    _function, _named = F.binary_cross_entropy, ("weight",)
 
 
-class BCEWithLogitsLoss(_Loss):
+class BCEWithLogitsLoss(_Targeted):
     """The cross entropy of predictions before their sigmoid and targets between 0 and 1."""
 
-    function, named = F.binary_cross_entropy_with_logits, ("weight", "pos_weight")
+    _function, _named = F.binary_cross_entropy_with_logits, ("weight", "pos_weight")
 
     def __init__(
         self,
@@ -124,21 +118,22 @@ class BCEWithLogitsLoss(_Loss):
         self.register_buffer("pos_weight", pos_weight)
 
 
-class KLDivLoss(_Loss):
+class KLDivLoss(_Targeted):
     """The Kullback-Leibler divergence of log probabilities from targets."""
 
-    function, named = F.kl_div, ("log_target",)
+    _function, _named = F.kl_div, ("log_target",)
 
     def __init__(
         self, size_average: Any = None, reduce: Any = None, reduction: str = "mean", log_target: bool = False
     ) -> None:
-        super().__init__(size_average, reduce, reduction, log_target=log_target)
+        super().__init__(size_average, reduce, reduction)
+        self.log_target = log_target
 
 
-class NLLLoss(_WeightedLoss):
+class NLLLoss(_Targeted, _WeightedLoss):
     """Minus the log probability of each element's class."""
 
-    function, named = F.nll_loss, ("weight", "ignore_index")
+    _function, _named = F.nll_loss, ("weight", "ignore_index")
 
     def __init__(
         self,
@@ -148,7 +143,8 @@ class NLLLoss(_WeightedLoss):
         reduce: Any = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(weight, size_average, reduce, reduction, ignore_index=ignore_index)
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index = ignore_index
 
 
 class NLLLoss2d(NLLLoss):
@@ -167,10 +163,10 @@ class NLLLoss2d(NLLLoss):
         super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
-class CrossEntropyLoss(_WeightedLoss):
+class CrossEntropyLoss(_Targeted, _WeightedLoss):
     """The cross entropy of predictions before their softmax and class numbers or probabilities."""
 
-    function, named = F.cross_entropy, ("weight", "ignore_index", "label_smoothing")
+    _function, _named = F.cross_entropy, ("weight", "ignore_index", "label_smoothing")
 
     def __init__(
         self,
@@ -181,15 +177,14 @@ class CrossEntropyLoss(_WeightedLoss):
         reduction: str = "mean",
         label_smoothing: float = 0.0,
     ) -> None:
-        super().__init__(
-            weight, size_average, reduce, reduction, ignore_index=ignore_index, label_smoothing=label_smoothing
-        )
+        super().__init__(weight, size_average, reduce, reduction)
+        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
 
 class PoissonNLLLoss(_Loss):
     """Minus the log likelihood of a Poisson distribution."""
 
-    function, named = F.poisson_nll_loss, ("log_input", "full", "eps")
+    _function, _named = F.poisson_nll_loss, ("log_input", "full", "eps")
 
     def __init__(
         self,
@@ -200,7 +195,12 @@ class PoissonNLLLoss(_Loss):
         reduce: Any = None,
         reduction: str = "mean",
     ) -> None:
-        super().__init__(size_average, reduce, reduction, log_input=log_input, full=full, eps=eps)
+        super().__init__(size_average, reduce, reduction)
+        self.log_input, self.full, self.eps = log_input, full, eps
+
+    def forward(self, log_input: Tensor, target: Tensor) -> Any:
+        """Call the loss."""
+        return self._applied(log_input, target)
 
 
 named_as("loss", globals())

@@ -8,12 +8,11 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
-from stridescope.engine.autograd.handle import RemovableHandle
 from stridescope.engine.events import journal
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch._not_yet import refusing
-from stridescope.engine.torch.nn.modules import everywhere
-from stridescope.engine.torch.nn.modules.calling import HOOKS, call_module, register
+from stridescope.engine.torch.nn.modules import everywhere, registering
+from stridescope.engine.torch.nn.modules.calling import HOOKS, call_module
 from stridescope.engine.torch.nn.modules.conversion import clear_grad, parsed_target, replace_data
 from stridescope.engine.torch.nn.modules.everywhere import HOOKS_ON_ALL, Registering, replaced
 from stridescope.engine.torch.nn.modules.loading import load_into, saved_state
@@ -54,7 +53,7 @@ class Module:
             state[hooks] = OrderedDict()
         look(self)
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *input: Any) -> Any:
         """What the module computes; a subclass defines it."""
         raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
@@ -220,9 +219,9 @@ class Module:
                 below = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(memo, below, remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
         """This module and all below it."""
-        return (module for _, module in self.named_modules())
+        return (module for _, module in self.named_modules(remove_duplicate=remove_duplicate))
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """The direct submodules with their names, each once."""
@@ -464,27 +463,10 @@ def _typename(value: Any) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _register_method(kind: str) -> Callable[..., RemovableHandle]:
-    def method(self: Module, hook: Callable[..., Any], **options: Any) -> RemovableHandle:
-        return register(self, kind, hook, **options)
-
-    return method
-
-
-for _method, _kind in (
-    ("register_forward_pre_hook", "_forward_pre_hooks"),
-    ("register_forward_hook", "_forward_hooks"),
-    ("register_full_backward_pre_hook", "_backward_pre_hooks"),
-    ("register_full_backward_hook", "_backward_hooks"),
-    ("register_backward_hook", "_legacy_backward_hooks"),
-    ("register_state_dict_pre_hook", "_state_dict_pre_hooks"),
-    ("register_state_dict_post_hook", "_state_dict_hooks"),
-    ("_register_state_dict_hook", "_state_dict_hooks"),
-    ("register_load_state_dict_pre_hook", "_load_state_dict_pre_hooks"),
-    ("_register_load_state_dict_pre_hook", "_load_state_dict_pre_hooks"),
-    ("register_load_state_dict_post_hook", "_load_state_dict_post_hooks"),
-):
-    setattr(Module, _method, _register_method(_kind))
+Module.forward.__qualname__ = "_forward_unimplemented"
+for _register in registering.METHODS:
+    _register.__qualname__ = f"Module.{_register.__name__}"
+    setattr(Module, _register.__name__, _register)
 for _name, _function in METHODS.items():
     setattr(Module, _name, _function)
 for _hook in HOOKS_ON_ALL:

@@ -9,7 +9,7 @@ from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.nn import functional as F
 from stridescope.engine.torch.nn import init
 from stridescope.engine.torch.nn.modules._factory import named_as, parameter
-from stridescope.engine.torch.nn.modules._function import Applied
+from stridescope.engine.torch.nn.modules._function import _AppliedToOne
 from stridescope.engine.torch.nn.modules.module import Module
 
 
@@ -128,21 +128,25 @@ class GroupNorm(Module):
         )
 
 
-class LocalResponseNorm(Applied):
+class LocalResponseNorm(_AppliedToOne):
     """Each element divided by a power of the squares of its neighbours in other channels."""
 
-    function, passed = F.local_response_norm, ("size", "alpha", "beta", "k")
-    shown = "{size}, alpha={alpha}, beta={beta}, k={k}"
+    _function, _passed = F.local_response_norm, ("size", "alpha", "beta", "k")
+    _shown = "{size}, alpha={alpha}, beta={beta}, k={k}"
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
-        super().__init__(size=size, alpha=alpha, beta=beta, k=k)
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
 
-class CrossMapLRN2d(LocalResponseNorm):
+class CrossMapLRN2d(_AppliedToOne):
     """``LocalResponseNorm`` under its old name."""
 
+    _function, _passed, _shown = LocalResponseNorm._function, LocalResponseNorm._passed, LocalResponseNorm._shown
+
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
-        super().__init__(size, alpha, beta, k)
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
 
 named_as("normalization", globals())

@@ -4,34 +4,37 @@ from __future__ import annotations
 
 from stridescope.engine.torch.nn import functional as F
 from stridescope.engine.torch.nn.modules._factory import named_as
-from stridescope.engine.torch.nn.modules._function import Applied
+from stridescope.engine.torch.nn.modules._function import _AppliedToOne
 
 
-class PixelShuffle(Applied):
+class PixelShuffle(_AppliedToOne):
     """Groups of channels become blocks of pixels."""
 
-    function, passed, shown = F.pixel_shuffle, ("upscale_factor",), "upscale_factor={upscale_factor}"
+    _function, _passed, _shown = F.pixel_shuffle, ("upscale_factor",), "upscale_factor={upscale_factor}"
 
     def __init__(self, upscale_factor: int) -> None:
-        super().__init__(upscale_factor=upscale_factor)
+        super().__init__()
+        self.upscale_factor = upscale_factor
 
 
-class PixelUnshuffle(Applied):
+class PixelUnshuffle(_AppliedToOne):
     """Blocks of pixels become groups of channels."""
 
-    function, passed, shown = F.pixel_unshuffle, ("downscale_factor",), "downscale_factor={downscale_factor}"
+    _function, _passed, _shown = F.pixel_unshuffle, ("downscale_factor",), "downscale_factor={downscale_factor}"
 
     def __init__(self, downscale_factor: int) -> None:
-        super().__init__(downscale_factor=downscale_factor)
+        super().__init__()
+        self.downscale_factor = downscale_factor
 
 
-class ChannelShuffle(Applied):
+class ChannelShuffle(_AppliedToOne):
     """Channels of different groups, interleaved."""
 
-    function, passed, shown = F.channel_shuffle, ("groups",), "groups={groups}"
+    _function, _passed, _shown = F.channel_shuffle, ("groups",), "groups={groups}"
 
     def __init__(self, groups: int) -> None:
-        super().__init__(groups=groups)
+        super().__init__()
+        self.groups = groups
 
 
 named_as("pixelshuffle", globals())

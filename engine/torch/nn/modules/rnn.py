@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._in_each import in_each
 from stridescope.engine.torch.nn import init
 from stridescope.engine.torch.nn.modules._factory import named_as, parameter
 from stridescope.engine.torch.nn.modules.module import Module
@@ -172,6 +173,26 @@ class RNNBase(Module):
     def _each(self, hx: Any, method: str, *args: Any) -> Any:
         return getattr(hx, method)(*args)
 
+    def _split(self, found: Any) -> tuple[Any, Any]:
+        return found[0], found[1]
+
+    def _forward_packed(self, packed: PackedSequence, hx: Any) -> Any:
+        data, sizes, sorted_indices, unsorted_indices = packed
+        hx = self._start(data, int(sizes[0])) if hx is None else self.permute_hidden(hx, sorted_indices)
+        self.check_forward_args(data, hx, sizes)
+        found = FUNCTIONS["torch"][self.mode.lower()](
+            data, sizes, hx, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
+            self.bidirectional,
+        )  # fmt: skip
+        output, hidden = self._split(found)
+        shown = PackedSequence(output, sizes, sorted_indices, unsorted_indices)
+        return shown, self.permute_hidden(hidden, unsorted_indices)
+
+
+class _Recurrent(RNNBase):
+    """A network that can run; ``RNNBase`` itself only holds weights."""
+
+    @in_each
     def forward(self, input: Any, hx: Any = None) -> Any:
         """Run over sequences of one length, or over packed ones."""
         if isinstance(input, PackedSequence):
@@ -198,23 +219,8 @@ class RNNBase(Module):
             output, hidden = output.squeeze(batch_dim), self._each(hidden, "squeeze", 1)
         return output, hidden
 
-    def _split(self, found: Any) -> tuple[Any, Any]:
-        return found[0], found[1]
 
-    def _forward_packed(self, packed: PackedSequence, hx: Any) -> Any:
-        data, sizes, sorted_indices, unsorted_indices = packed
-        hx = self._start(data, int(sizes[0])) if hx is None else self.permute_hidden(hx, sorted_indices)
-        self.check_forward_args(data, hx, sizes)
-        found = FUNCTIONS["torch"][self.mode.lower()](
-            data, sizes, hx, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
-            self.bidirectional,
-        )  # fmt: skip
-        output, hidden = self._split(found)
-        shown = PackedSequence(output, sizes, sorted_indices, unsorted_indices)
-        return shown, self.permute_hidden(hidden, unsorted_indices)
-
-
-class RNN(RNNBase):
+class RNN(_Recurrent):
     """A recurrent network with tanh or relu."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -230,7 +236,7 @@ class RNN(RNNBase):
         self.nonlinearity = nonlinearity
 
 
-class GRU(RNNBase):
+class GRU(_Recurrent):
     """A network of gated recurrent units."""
 
     _label = "GRU"
@@ -241,7 +247,7 @@ class GRU(RNNBase):
         super().__init__("GRU", *args, **kwargs)
 
 
-class LSTM(RNNBase):
+class LSTM(_Recurrent):
     """A network of long short-term memory."""
 
     _label = "LSTM"

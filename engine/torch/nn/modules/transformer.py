@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._in_each import in_each
 from stridescope.engine.torch.nn import functional as F
 from stridescope.engine.torch.nn import init
 from stridescope.engine.torch.nn.functional.attention import canonical_mask
@@ -86,8 +87,9 @@ def _why_not_nested(layer: Module) -> str:
 class _Layer(Module):
     """What encoder and decoder layers share: attentions, two linear steps, and norms after each of them."""
 
-    attentions: ClassVar[tuple[str, ...]]
+    _attentions: ClassVar[tuple[str, ...]]
 
+    @in_each
     def __init__(
         self,
         d_model: int,
@@ -104,12 +106,12 @@ class _Layer(Module):
     ) -> None:
         super().__init__()
         place = {"bias": bias, "device": device, "dtype": dtype}
-        for name in self.attentions:
+        for name in self._attentions:
             setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **place))
         self.linear1 = Linear(d_model, dim_feedforward, **place)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, **place)
-        parts = range(1, len(self.attentions) + 2)
+        parts = range(1, len(self._attentions) + 2)
         for part in parts:
             setattr(self, f"norm{part}", LayerNorm(d_model, eps=layer_norm_eps, **place))
         for part in parts:
@@ -134,7 +136,7 @@ class _Layer(Module):
 class TransformerEncoderLayer(_Layer):
     """Self-attention and two linear steps."""
 
-    attentions = ("self_attn",)
+    _attentions = ("self_attn",)
 
     def _know_activation(self) -> None:
         gelu = self.activation is F.gelu or isinstance(self.activation, GELU)
@@ -174,7 +176,7 @@ class TransformerEncoderLayer(_Layer):
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to an encoder's output, and two linear steps."""
 
-    attentions = ("self_attn", "multihead_attn")
+    _attentions = ("self_attn", "multihead_attn")
 
     def _mha_block(self, x: Tensor, mem: Tensor, attn_mask: Any, key_padding_mask: Any, is_causal: bool) -> Tensor:
         found = self.multihead_attn(

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from stridescope.engine import torch
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._in_each import in_each, write_out
 from stridescope.engine.torch.nn.modules.module import Module
 from stridescope.engine.torch.nn.utils.convert_parameters import parameters_to_vector
 
@@ -180,6 +181,7 @@ class Identity(BasePruningMethod):
 class _Amount(BasePruningMethod):
     """Prunes a number of elements, or a share of them."""
 
+    @in_each
     def __init__(self, amount: Any) -> None:
         self.amount = amount
         if not isinstance(self.amount, Real):
@@ -375,3 +377,4 @@ for _kind in (
     CustomFromMask,
 ):  # fmt: skip
     _kind.__module__ = "torch.nn.utils.prune"
+    write_out(_kind)

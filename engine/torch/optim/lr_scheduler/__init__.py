@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stridescope.engine.torch._in_each import write_out
 from stridescope.engine.torch.optim.lr_scheduler.combined import ChainedScheduler, SequentialLR
 from stridescope.engine.torch.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts
 from stridescope.engine.torch.optim.lr_scheduler.cyclic import CyclicLR, OneCycleLR
@@ -25,6 +26,7 @@ SCHEDULERS = (
 
 for _kind in (LRScheduler, _LRScheduler, *SCHEDULERS):
     _kind.__module__ = "torch.optim.lr_scheduler"
+    write_out(_kind)
 
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from stridescope.engine.torch._in_each import in_each
 from stridescope.engine.torch.optim.lr_scheduler.scheduler import LRScheduler, plain_state, values
 from stridescope.engine.torch.optim.optimizer import Optimizer
 
@@ -16,6 +17,7 @@ class _ByFunction(LRScheduler):
 
     _unsaved = ("optimizer", "lr_lambdas")
 
+    @in_each
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         self.optimizer = optimizer
         count = len(optimizer.param_groups)
