@@ -20,6 +20,7 @@ from stridescope.engine.autograd.modes import anomaly
 from stridescope.engine.autograd.node import AccumulateGrad, Edge, Gradients, Node, node_id
 from stridescope.engine.autograd.ready import ReadyQueue
 from stridescope.engine.autograd.validate import fitted, validated
+from stridescope.engine.autograd.watched import watched
 from stridescope.engine.events import (
     DependenciesCounted,
     GradientSent,
@@ -110,7 +111,11 @@ class Task:
         try:
             while heap:
                 node = queue.pop() if len(heap) > 1 else heap.pop()
-                if journal.emit is not None or self.needed is not None or anomaly.enabled:
+                if watched.by is not None:
+                    running.node = node
+                    with watched.by.evaluating(node):
+                        self.step(node)
+                elif journal.emit is not None or self.needed is not None or anomaly.enabled:
                     running.node = node
                     self.step(node)
                 elif node.__class__ is AccumulateGrad:
@@ -208,12 +213,12 @@ class Task:
         if leaf._hooks:
             run_tensor_hooks(node, gradients)
         if hooks is None:
-            accumulate(leaf, gradients)
+            _accumulated(node, gradients)
             return
         if hooks.pre:
             gradients = list(run_pre_hooks(node, tuple(gradients)))
         given = tuple(gradients) if hooks.post else ()
-        accumulate(leaf, gradients, others=1 if hooks.post else 0)
+        _accumulated(node, gradients, others=1 if hooks.post else 0)
         if hooks.post:
             run_post_hooks(node, (), given)
 
@@ -226,7 +231,7 @@ class Task:
         gradients.clear()
         if hooks is not None and hooks.pre:
             given = run_pre_hooks(node, given)
-        results = validated(node, node._edges, self._wanted(node, node._run(given)))
+        results = validated(node, node._edges, self._wanted(node, _applied(node, given)))
         if hooks is None or not hooks.post:
             return results
         return run_post_hooks(node, results, given)
@@ -268,6 +273,27 @@ class Task:
         old = buffer[number]
         buffer[number] = gradient if old is None else summed(old, gradient, _BUFFERED + 1)
         return old is not None
+
+
+def _accumulated(node: AccumulateGrad, gradients: list[Tensor | None], others: int = 0) -> None:
+    """Add a gradient to its leaf's ``.grad``."""
+    if watched.by is None:
+        accumulate(node.variable, gradients, others)
+    else:
+        with watched.by.applying(node, _sizes(gradients)):
+            accumulate(node.variable, gradients, others)
+
+
+def _applied(node: Node, given: tuple[Tensor | None, ...]) -> Gradients:
+    """What a node's formula makes of its gradients."""
+    if watched.by is None:
+        return node._run(given)
+    with watched.by.applying(node, _sizes(given)):
+        return node._run(given)
+
+
+def _sizes(gradients: Sequence[Tensor | None]) -> list[list[int]]:
+    return [[] if gradient is None else list(gradient._array.shape) for gradient in gradients]
 
 
 def children_first(roots: Sequence[Node]) -> list[Node]:

@@ -28,6 +28,12 @@ SYNCHRONIZES = "called a synchronizing CUDA operation"
 COPY_KINDS = ("host to device", "device to host", "device to device")
 
 
+class Launches:
+    """Who hears of work that is queued on any device, with the device's index and nanoseconds: a profiler."""
+
+    heard: Callable[[str, int, int], object] | None = None
+
+
 class SimulatedGPU:
     """One simulated device. ``settings`` are the allocator's options; by default all options are off."""
 
@@ -134,6 +140,8 @@ class SimulatedGPU:
     def _queue(self, work: str, stream: int, duration_ns: int) -> None:
         self.clock.spend(self.model.launch_ns)
         begin, end = self.clock.enqueue(stream, duration_ns)
+        if Launches.heard is not None:
+            Launches.heard(work, self.index, duration_ns)
         _tell(lambda: (WorkQueued.code, f"cuda:{self.index}", stream, work, self.clock.host_ns, begin, end))
 
     def synchronize_stream(self, stream: int) -> None:

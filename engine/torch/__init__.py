@@ -101,7 +101,7 @@ for _kind in (dtype, device):
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
     "_C", "__config__", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributions", "fft", "func",
-    "functional", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "random", "return_types",
+    "functional", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "profiler", "random", "return_types",
     "serialization", "signal", "special", "testing", "utils",
 )  # fmt: skip
 # Names whose module is loaded when a script first asks for them.

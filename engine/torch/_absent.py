@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from stridescope.engine.torch._not_yet import NAMES, attribute_of
-from stridescope.engine.torch.autograd.profiler import record_function
 
 
 def _no() -> bool:
@@ -48,7 +47,6 @@ MODULES: dict[str, dict[str, Any]] = {
         "annotate": _annotated, "Final": typing.Final,
     },
     "mps": _NO_DEVICE,
-    "profiler": {"record_function": record_function},
     "mtia": _NO_DEVICE,
     "xpu": _NO_DEVICE,
     **{

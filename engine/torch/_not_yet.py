@@ -58,7 +58,12 @@ NAMES: dict[str, tuple[str, ...]] = {
         "comm", "current_blas_handle", "current_solver_handle", "gds", "green_contexts", "jiterator",
         "make_graphed_callables", "nccl", "sparse", "tunable",
     ),
-    "torch.autograd": ("profiler_legacy", "profiler_util"),
+    "torch.autograd": ("profiler_legacy",),
+    "torch.autograd.profiler": (
+        "EnforceUnique", "KinetoStepTracker", "MemRecordsAcc", "load_nvprof", "parse_nvprof_trace",
+    ),
+    "torch.autograd.profiler_util": ("EventMetadata", "MemRecordsAcc", "StringTable"),
+    "torch.profiler": ("ExecutionTraceObserver",),
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from stridescope.engine.autograd.handle import RemovableHandle
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch.autograd._collector import labelled
 from stridescope.engine.torch.optim import saved_state
 
 Hooks = OrderedDict[int, Callable[..., Any]]
@@ -98,6 +99,7 @@ class Optimizer:
         """``func`` with the step hooks run before and after it."""
 
         @functools.wraps(func)
+        @labelled(lambda self: f"Optimizer.step#{type(self).__name__}.step")
         def wrapper(*args: Any, **kwargs: Any) -> Any:
             self = args[0]
             for hook in chain(_global_pre_hooks.values(), self._optimizer_step_pre_hooks.values()):
@@ -163,6 +165,7 @@ class Optimizer:
         for after in hooks._optimizer_load_state_dict_post_hooks.values():
             after(self)
 
+    @labelled(lambda self: f"Optimizer.zero_grad#{type(self).__name__}.zero_grad")
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or fill them with zeros."""
         for group in self.param_groups:

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from stridescope.engine import torch
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch.autograd._collector import labelled
 from stridescope.engine.torch.utils.data._utils import worker as worker_process
 from stridescope.engine.torch.utils.data._utils.collate import default_collate, default_convert
 from stridescope.engine.torch.utils.data._utils.fetch import Recipe
@@ -222,6 +223,7 @@ class _Pass:
     def __len__(self) -> int:
         return len(self.loader._index_sampler)
 
+    @labelled(lambda self: f"enumerate(DataLoader)#{type(self).__name__}.__next__")
     def __next__(self) -> Any:
         data = self.next_batch()
         self.yielded += 1
