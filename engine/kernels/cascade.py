@@ -7,13 +7,16 @@ error grows with the logarithm of the count, and a printed loss is PyTorch's to 
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
 ROWS, LEVELS = 4, 4
 BLOCK = 128
+WIDE = 32  # columns from which on NumPy adds short runs of rows well
 # How many elements one vector holds, by item size; complex numbers count as a whole.
 LANES = {2: 16, 4: 8, 8: 4, 16: 2}
 
@@ -26,16 +29,22 @@ def cascade_sum(array: Array, over: tuple[int, ...], keepdims: bool, lanes: int)
     """The sum over some dims; ``lanes`` is the vector length of the dtype that the elements were loaded from."""
     if array.size > LARGEST or not array.size or not over:
         return _large(array, over, keepdims)
-    if array.flags.c_contiguous and all(d in over or n == 1 for d, n in enumerate(array.shape)):
+    shape, alone = _outcome(array.shape, over, keepdims)
+    if alone and array.flags.c_contiguous:
         total = np.asarray(flat_sum(array.reshape(-1), lanes))
     else:
         total = _summed(array, over, lanes)
-    if keepdims:
-        return total.reshape([1 if d in over else n for d, n in enumerate(array.shape)])
-    return total.reshape([n for d, n in enumerate(array.shape) if d not in over])
+    return total if total.shape == shape else total.reshape(shape)
 
 
-_add: Any = np.add.reduce
+@functools.lru_cache(4096)
+def _outcome(shape: tuple[int, ...], over: tuple[int, ...], keepdims: bool) -> tuple[tuple[int, ...], bool]:
+    """The shape of the sums over some dims, and whether there is one sum only."""
+    kept = [1 if d in over else n for d, n in enumerate(shape) if keepdims or d not in over]
+    return tuple(kept), all(n == 1 for n in kept)
+
+
+_add = cast("Callable[..., Array]", np.add.reduce)
 
 
 def _large(array: Array, over: tuple[int, ...], keepdims: bool) -> Array:
@@ -63,7 +72,10 @@ def flat_sum(row: Array, lanes: int) -> Any:
     if lanes == 16 or size >= ROWS * 16 * lanes:
         return _inner(row[None], lanes)[0]
     count = size // lanes
-    vectors, rest = row[: count * lanes].reshape(count, lanes), row[count * lanes :]
+    rest = row[count * lanes :]
+    if count == 1:
+        return np.add.accumulate(np.concatenate((rest, row[:lanes])) if rest.size else row)[-1]
+    vectors = row[: count * lanes].reshape(count, lanes)
     groups = count // ROWS
     if groups:
         four = _add(vectors[: groups * ROWS].reshape(groups, ROWS * lanes), 0).reshape(ROWS, lanes)
@@ -142,18 +154,23 @@ def _one_by_one(array: Array, axis: int) -> Array:
     return total  # type: ignore[no-any-return]
 
 
+# From here on the terms of a sum lie in columns, so that NumPy adds whole rows of many sums at a time.
+
+
 def _inner(rows: Array, lanes: int) -> Array:
     """The sums along the last dim."""
-    size = rows.shape[-1]
-    if rows.strides[-1] != rows.itemsize or size < lanes:
-        return _row_sum(rows[..., None])[..., 0]
+    kept, size = rows.shape[:-1], rows.shape[-1]
+    terms = np.ascontiguousarray(rows.reshape(-1, size).T)
+    if size < lanes or rows.strides[-1] != rows.itemsize:
+        return _row_sum(terms).reshape(kept)
     count = size // lanes
-    vectors = np.ascontiguousarray(rows[..., : count * lanes]).reshape(*rows.shape[:-1], count, lanes)
+    vectors = terms[: count * lanes].reshape(count, -1)
     if lanes == 16:  # half precision: two vectors of float32, added when they are loaded
-        vectors = vectors[..., :8] + vectors[..., 8:]
-    partial = _row_sum(vectors)
-    terms = np.concatenate([rows[..., count * lanes :], partial], -1) if size % lanes else partial
-    return np.add.accumulate(terms, axis=-1)[..., -1]
+        half = vectors.shape[1] // 2
+        vectors = vectors[:, :half] + vectors[:, half:]
+    partial = _row_sum(vectors).reshape(-1, terms.shape[1])
+    rest = terms[count * lanes :]
+    return _in_order(np.concatenate((rest, partial)) if len(rest) else partial).reshape(kept)
 
 
 def _columns(array: Array, lanes: int) -> Array:
@@ -162,62 +179,65 @@ def _columns(array: Array, lanes: int) -> Array:
     fast = array.strides[-1] == array.itemsize and columns >= lanes
     width = ROWS * (min(lanes, 8) if fast else 1)
     whole = columns // width * width
-    if whole == columns:
-        return _levels(array)
-    if not whole:
-        return _row_sum(array)
-    return np.concatenate([_levels(array[..., :whole]), _row_sum(array[..., whole:])], -1)
+    parts = [_of_columns(array[..., :whole], _levels)] if whole else []
+    if whole < columns:
+        parts.append(_of_columns(array[..., whole:], _row_sum))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, -1)
 
 
-def _row_sum(array: Array) -> Array:
-    """The sums along the last dim but one, four rows side by side."""
-    size, width = array.shape[-2:]
+def _of_columns(array: Array, add: Callable[[Array], Array]) -> Array:
+    """The sums along the last dim but one by ``add``, which gets the terms of each sum as a column."""
+    if array.ndim == 2:
+        return add(array)
+    terms = np.moveaxis(array, -2, 0)
+    return add(terms.reshape(len(terms), -1)).reshape(terms.shape[1:])
+
+
+def _row_sum(terms: Array) -> Array:
+    """The sum of each column, four rows side by side."""
+    size = len(terms)
     count = size // ROWS
     if not count:
-        return _in_order(array)
-    head = np.ascontiguousarray(array[..., : count * ROWS, :]).reshape(*array.shape[:-2], count, ROWS * width)
-    partial = _levels(head).reshape(*array.shape[:-2], ROWS, width)
-    if size % ROWS == 0:
-        return _in_order(partial)
-    parts = [partial[..., :1, :], array[..., count * ROWS :, :], partial[..., 1:, :]]
-    return _in_order(np.concatenate(parts, -2))
+        return _in_order(terms)
+    partial = _levels(terms[: count * ROWS].reshape(count, -1)).reshape(ROWS, -1)
+    if size % ROWS:
+        partial = np.concatenate((partial[:1], terms[count * ROWS :], partial[1:]))
+    return _in_order(partial)
 
 
-def _levels(array: Array) -> Array:
-    """The sums along the last dim but one, by levels of partial sums."""
-    size = array.shape[-2]
+def _levels(terms: Array) -> Array:
+    """The sum of each column, by levels of partial sums."""
+    size = len(terms)
     power = max(4, (size - 1).bit_length() // LEVELS)
     step = 1 << power
-    if size < step:
-        return _in_order(array)
-    blocks = size // step
-    sums = _grouped(array[..., : blocks * step, :], step)
-    parts = [_in_order(array[..., blocks * step :, :])] if size % step else []
-    for _ in range(LEVELS - 2):
-        groups, rest = divmod(sums.shape[-2], step)
-        if rest:
-            parts.append(_in_order(sums[..., groups * step :, :]))
+    if size <= step:
+        return _in_order(terms)
+    sums, parts = terms, []
+    for _ in range(LEVELS - 1):
+        groups = len(sums) >> power
+        if len(sums) % step:
+            parts.append(_in_order(sums[groups * step :]))
         if not groups:
             break
-        sums = _grouped(sums[..., : groups * step, :], step)
+        sums = _grouped(sums[: groups * step], step)
     else:
         parts.append(_in_order(sums))
-    return _in_order(np.stack(parts, -2))
+    return _in_order(np.array(parts)) if len(parts) > 1 else parts[0]
 
 
-def _grouped(array: Array, step: int) -> Array:
-    """The sums of each ``step`` neighbours along the last dim but one."""
-    size, width = array.shape[-2:]
-    return _in_order(np.ascontiguousarray(array).reshape(*array.shape[:-2], size // step, step, width))
+def _grouped(terms: Array, step: int) -> Array:
+    """The sums of each ``step`` neighbours in a column."""
+    width = terms.shape[1]
+    if len(terms) == step:
+        return _in_order(terms)[None]
+    groups = terms.reshape(-1, step, width)
+    if width < WIDE:  # many short runs are slow to add
+        return _in_order(groups.swapaxes(0, 1).reshape(step, -1)).reshape(-1, width)
+    return _add(groups, 1)
 
 
-def _in_order(array: Array) -> Array:
-    """The sums along the last dim but one, term by term; NumPy does that only where the last dim is wider than one."""
-    if array.shape[-1] == 1:
-        return np.add.accumulate(array, axis=-2)[..., -1, :]
-    if array.ndim == 3 and array.shape[1] <= ROWS:  # NumPy is slow where many short sums lie side by side
-        total = array[:, 0] + array[:, 1] if array.shape[1] > 1 else array[:, 0].copy()
-        for place in range(2, array.shape[1]):
-            total += array[:, place]
-        return np.asarray(total)
-    return np.asarray(_add(array if array.flags.c_contiguous else np.ascontiguousarray(array), axis=-2))
+def _in_order(terms: Array) -> Array:
+    """The sum of each column, term by term; NumPy does that only where there are several columns."""
+    if terms.shape[1] == 1:
+        return np.asarray(np.add.accumulate(terms)[-1])
+    return _add(terms if terms.flags.c_contiguous else np.ascontiguousarray(terms))

@@ -16,6 +16,7 @@ from stridescope.engine.ops.division import div_scalar
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.losses import MEAN, NONE, SUM
 from stridescope.engine.ops.reduce import added, widened
+from stridescope.engine.ops.softmax import log_softmax
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
 
@@ -40,13 +41,14 @@ def _check_kinds(self: Tensor, target: Tensor, weight: Tensor | None, label: str
 
 
 def _check_1d(self: Tensor, target: Tensor, weight: Tensor | None) -> None:
-    if self.dim() not in (1, 2):
+    shape, given = self._array.shape, target._array.shape
+    if len(shape) not in (1, 2):
         raise RuntimeError("input tensor should be 1D or 2D")
-    if target.dim() > 1:
+    if len(given) > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if not (self.dim() == 1 and not target.dim()) and self.shape[0] != (target.shape or (None,))[0]:
-        raise RuntimeError(f"size mismatch (got input: {list(self.shape)}, target: {list(target.shape)})")
-    _check_weight(weight, self.shape[-1])
+    if (len(shape) > 1 or given) and shape[:1] != given:
+        raise RuntimeError(f"size mismatch (got input: {list(shape)}, target: {list(given)})")
+    _check_weight(weight, shape[-1])
 
 
 def _check_2d(self: Tensor, target: Tensor, weight: Tensor | None) -> None:
@@ -80,16 +82,16 @@ def _picked(array: Array, classes: Array) -> Array:
     return np.take_along_axis(array, classes[:, None], 1)[:, 0]
 
 
-def _unweighted(array: Array, numbers: Array, ignored: int) -> tuple[Array, Array] | None:
-    """Each row's loss and what it counts, the short way: of rows whose classes are all in place and none ignored."""
-    if array.ndim != 2 or not numbers.size or 0 <= ignored < array.shape[1]:
+def _in_rows(array: Array, numbers: Array, weight: Tensor | None, ignored: int) -> Array | None:
+    """Where each row's class stands in memory, when that is all there is to it: nothing is weighed or ignored."""
+    if weight is not None or array.ndim != 2 or numbers.ndim != 1 or not array.size or numbers.itemsize != 8:
         return None
-    if _least(numbers) < 0 or _most(numbers) >= array.shape[1]:
-        return None
-    return -array[np.arange(len(numbers)), numbers], np.ones(len(numbers), array.dtype)
+    rows, classes = array.shape
+    if 0 <= ignored < classes or not array.flags.c_contiguous or _most(numbers.view(np.uint64)) >= classes:
+        return None  # as unsigned numbers the negative ones are large
+    return np.arange(0, rows * classes, classes) + numbers
 
 
-_least: Any = np.minimum.reduce
 _most: Any = np.maximum.reduce
 
 
@@ -100,25 +102,32 @@ def _nll(
     if array.ndim == 1 and numbers.ndim == 1:
         numbers = numbers.reshape(())
     where = one_device((self, target, weight))
-    plain = _unweighted(array, numbers, ignore_index) if weight is None else None
-    if plain is not None:
-        losses, counts = plain
+    counts: Any
+    places = _in_rows(array, numbers, weight, ignore_index)
+    if places is not None:
+        losses, counts = -array.take(places), array.dtype.type(len(places))
     else:
-        ignored = numbers == ignore_index
-        classes, counts = _weights(numbers, weight, ignored, array.shape[-1 if array.ndim == 1 else 1], array.dtype)
-        losses = np.where(ignored, array.dtype.type(0), -_picked(array, classes) * counts) if array.size else -counts
+        losses, counts = _weighted_losses(array, numbers, weight, ignore_index)
     if reduction == NONE:
         return _made(losses, self.dtype, where), _made(np.zeros((), array.dtype), self.dtype, where)
     over = tuple(range(losses.ndim))
-    total = added(losses, over)
-    weights = added(counts, over) if plain is None else counts.dtype.type(counts.size)
+    total, weights = added(losses, over), counts if places is not None else added(counts, over)
     if reduction == MEAN:
         total = np.divide(total, weights)
     return _made(total, self.dtype, where), _made(weights, self.dtype, where)
 
 
+def _weighted_losses(array: Array, numbers: Array, weight: Tensor | None, ignore_index: int) -> tuple[Array, Array]:
+    """Each element's loss, and what it counts."""
+    ignored = numbers == ignore_index
+    classes, counts = _weights(numbers, weight, ignored, array.shape[-1 if array.ndim == 1 else 1], array.dtype)
+    if not array.size:
+        return -counts, counts
+    return np.where(ignored, array.dtype.type(0), -_picked(array, classes) * counts), counts
+
+
 def _made(array: Any, kind: dtype, where: Any) -> Tensor:
-    return fresh(dense(np.asarray(array).astype(kind.np)), kind, where)
+    return fresh(dense(np.asarray(array, kind.np)), kind, where)
 
 
 def _run_nll(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> Any:
@@ -148,12 +157,16 @@ def _run_backward(
     result = np.zeros(self._array.shape, self.dtype.np)
     if not result.size:
         return fresh(result, self.dtype, self.device)
-    ignored = numbers == ignore_index
-    axis = 0 if self.dim() == 1 else 1
-    classes, counts = _weights(numbers, weight, ignored, self._array.shape[axis], np.dtype(self.dtype.np))
     share = resolved(grad_output)
     if reduction == MEAN:
         share = share / resolved(total_weight)
+    places = _in_rows(result, numbers, weight, ignore_index)
+    if places is not None:
+        result.reshape(-1)[places] = -share
+        return fresh(result, self.dtype, self.device)
+    ignored = numbers == ignore_index
+    axis = 0 if self.dim() == 1 else 1
+    classes, counts = _weights(numbers, weight, ignored, self._array.shape[axis], np.dtype(self.dtype.np))
     values = np.where(ignored, 0, -counts * share).astype(result.dtype)
     if axis == 0:
         result[classes.reshape(())] = values
@@ -318,7 +331,7 @@ def _cross_entropy(
             raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
         return _smoothed(self, target, weight, reduction, ignore_index, label_smoothing)
     axis = 0 if self._array.ndim == 1 else 1
-    return _nll_nd(self.log_softmax(axis, self.dtype), target, weight, reduction, ignore_index)
+    return _nll_nd(log_softmax.call(self, axis, self.dtype), target, weight, reduction, ignore_index)
 
 
 define(

@@ -13,27 +13,20 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, dtype
+from stridescope.engine.kernels.normal_rows import as_rows, centre, gradient_of_rows, inverse_deviation
 from stridescope.engine.ops.conv import formatted
-from stridescope.engine.ops.norm_layers import (
-    centred,
-    check_normalized,
-    gradient,
-    gradient_of,
-    kind_of_statistics,
-    statistics_of,
-)
+from stridescope.engine.ops.norm_layers import check_normalized, gradient, kind_of_statistics
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
 
 Ints = Sequence[int]
 
 
+_sum: Any = np.add.reduce
+
+
 def _made(array: Array, kind: dtype, source: Tensor) -> Tensor:
-    return fresh(dense(np.asarray(array).astype(kind.np)), kind, source.device)
-
-
-def _double(tensor: Tensor | None) -> Array | None:
-    return None if tensor is None else resolved(tensor).astype(np.float64)
+    return fresh(dense(array.astype(kind.np)), kind, source.device)
 
 
 # ---- layer norm ----------------------------------------------------------------------------------------------------
@@ -50,14 +43,17 @@ def _layer_norm(
     if not array.size:
         stats = np.zeros((*array.shape[: axes[0]], *(1,) * len(axes)))
         return _made(array, input.dtype, input), _made(stats, kind, input), _made(stats, kind, input)
-    mean, var, result = centred(array, axes)
-    rstd = 1 / np.sqrt(var + eps)
-    result *= rstd
+    rows = as_rows(array, math.prod(array.shape[: axes[0]]))
+    mean, var = centre(rows)
+    rstd = inverse_deviation(var, eps)
+    rows *= rstd
     if weight is not None:
-        result *= _double(weight)
+        rows *= as_rows(resolved(weight), 1)
     if bias is not None:
-        result += _double(bias)
-    return _made(result, input.dtype, input), _made(mean, kind, input), _made(rstd, kind, input)
+        rows += as_rows(resolved(bias), 1)
+    shape = (*array.shape[: axes[0]], *(1,) * len(axes))
+    mean, rstd = mean.reshape(shape), rstd.reshape(shape)
+    return _made(rows.reshape(array.shape), input.dtype, input), _made(mean, kind, input), _made(rstd, kind, input)
 
 
 def _layer_back(
@@ -70,19 +66,32 @@ def _layer_back(
     bias: Tensor | None,
     output_mask: Sequence[bool],
 ) -> tuple[Any, ...]:
-    grad, array = resolved(grad_out).astype(np.float64), resolved(input).astype(np.float64)
-    first = array.ndim - len(normalized_shape)
-    inner, outer = tuple(range(first, array.ndim)), tuple(range(first))
-    scale = resolved(rstd).astype(np.float64)
-    hat = (array - resolved(mean)) * scale
+    array = resolved(input)
+    if not array.size:
+        return _blank(input, weight, bias, output_mask)
+    count = math.prod(array.shape[: array.ndim - len(normalized_shape)])
+    grad, hat = as_rows(resolved(grad_out), count), as_rows(array, count)
+    spread = as_rows(resolved(rstd), count)
+    hat -= as_rows(resolved(mean), count)
+    hat *= spread
     found: list[Any] = [None, None, None]
-    if output_mask[0]:
-        found[0] = _made(gradient_of(grad, hat, scale, _double(weight), inner), input.dtype, input)
     if output_mask[1] and weight is not None:
-        found[1] = _made((grad * hat).sum(outer), weight.dtype, input)
+        found[1] = _made(_sum(grad * hat).reshape(weight._array.shape), weight.dtype, input)
     if output_mask[2] and bias is not None:
-        found[2] = _made(grad.sum(outer), bias.dtype, input)
+        found[2] = _made(_sum(grad).reshape(bias._array.shape), bias.dtype, input)
+    if output_mask[0]:
+        if weight is not None:
+            grad *= as_rows(resolved(weight), 1)
+        found[0] = _made(gradient_of_rows(grad, hat, spread).reshape(array.shape), input.dtype, input)
     return tuple(found)
+
+
+def _blank(input: Tensor, weight: Tensor | None, bias: Tensor | None, wanted: Sequence[bool]) -> tuple[Any, ...]:
+    """The gradients where there are no elements."""
+    tensors = zip((input, weight, bias), wanted, strict=True)
+    return tuple(
+        [None if t is None or not want else _made(np.zeros(t._array.shape), t.dtype, t) for t, want in tensors]
+    )
 
 
 _layer_backward = define(
@@ -149,13 +158,8 @@ define(
 # ---- group norm ----------------------------------------------------------------------------------------------------
 
 
-def _grouped(array: Array, group: int) -> Array:
-    return array.reshape((array.shape[0], group, -1)) if array.size else array.reshape((array.shape[0], group, 0))
-
-
-def _per_channel(tensor: Tensor | None, ndim: int) -> Array | None:
-    wide = _double(tensor)
-    return None if wide is None else wide.reshape((-1, *(1,) * (ndim - 2)))
+def _per_channel(tensor: Tensor, ndim: int) -> Array:
+    return resolved(tensor).astype(np.float64).reshape((-1, *(1,) * (ndim - 2)))
 
 
 def _group_norm(
@@ -167,13 +171,15 @@ def _group_norm(
     if not array.size:
         stats = np.zeros((N, group))
         return _made(array, input.dtype, input), _made(stats, kind, input), _made(stats, kind, input)
-    parts = _grouped(array, group)
-    mean, var = statistics_of(parts, (2,))
-    rstd = 1 / np.sqrt(var + eps)
-    result = ((parts - mean) * rstd).reshape(array.shape)
-    scale, shift = _per_channel(weight, array.ndim), _per_channel(bias, array.ndim)
-    result = result if scale is None else result * scale
-    result = result if shift is None else result + shift
+    rows = as_rows(array, N * group)
+    mean, var = centre(rows)
+    rstd = inverse_deviation(var, eps)
+    rows *= rstd
+    result = rows.reshape(array.shape)
+    if weight is not None:
+        result *= _per_channel(weight, array.ndim)
+    if bias is not None:
+        result += _per_channel(bias, array.ndim)
     out = fresh(formatted(result.astype(input.dtype.np), input), input.dtype, input.device)
     return out, _made(mean.reshape((N, group)), kind, input), _made(rstd.reshape((N, group)), kind, input)
 
@@ -190,21 +196,24 @@ def _group_back(
     group: int,
     output_mask: Sequence[bool],
 ) -> tuple[Any, ...]:
-    grad, array = resolved(grad_out).astype(np.float64), resolved(input).astype(np.float64)
-    scale = _per_channel(weight, array.ndim)
-    spread = resolved(rstd).astype(np.float64).reshape((N, group, 1))
-    hat = (_grouped(array, group) - resolved(mean).reshape((N, group, 1))) * spread
-    axes = (0, *range(2, array.ndim))
+    if not input._array.size:
+        return _blank(input, weight, weight, output_mask)
+    shape, kind = input._array.shape, input.dtype if weight is None else weight.dtype
+    grad, hat = as_rows(resolved(grad_out), N * group), as_rows(resolved(input), N * group)
+    spread = as_rows(resolved(rstd), N * group)
+    hat -= as_rows(resolved(mean), N * group)
+    hat *= spread
+    axes, whole = (0, *range(2, len(shape))), grad.reshape(shape)
     found: list[Any] = [None, None, None]
-    if output_mask[0]:
-        scaled = grad if scale is None else grad * scale
-        whole = gradient_of(_grouped(scaled, group), hat, spread, None, (2,)).reshape(array.shape)
-        found[0] = fresh(formatted(whole.astype(input.dtype.np), input), input.dtype, input.device)
-    kind = input.dtype if weight is None else weight.dtype
     if output_mask[1]:
-        found[1] = _made((grad * hat.reshape(array.shape)).sum(axes), kind, input)
+        found[1] = _made(_sum(whole * hat.reshape(shape), axes), kind, input)
     if output_mask[2]:
-        found[2] = _made(grad.sum(axes), kind, input)
+        found[2] = _made(_sum(whole, axes), kind, input)
+    if output_mask[0]:
+        if weight is not None:
+            whole *= _per_channel(weight, len(shape))
+        inner = gradient_of_rows(grad, hat, spread).reshape(shape)
+        found[0] = fresh(formatted(inner.astype(input.dtype.np), input), input.dtype, input.device)
     return tuple(found)
 
 

@@ -6,7 +6,6 @@ to be differentiated, it is computed by ops from the input; otherwise by one ker
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, dtype, float32
+from stridescope.engine.kernels.normal_rows import as_rows, centre, gradient_of_rows, inverse_deviation
 from stridescope.engine.layout import suggests_channels_last, wrap_dim
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.lookup import op_call
@@ -26,42 +26,27 @@ from stridescope.engine.tensor import Tensor, dense, fresh
 Ints = Sequence[int]
 
 
-def statistics_of(array: Array, axes: tuple[int, ...]) -> tuple[Array, Array]:
-    """The mean and the biased variance along some dims, kept as dims of size 1."""
-    mean, var, _ = centred(array, axes)
-    return mean, var
-
-
-def centred(array: Array, axes: tuple[int, ...]) -> tuple[Array, Array, Array]:
-    """The same with the differences from the mean, all in double precision; the array's own methods take longer."""
-    away = array.astype(np.float64)
-    count = math.prod([away.shape[axis] for axis in axes])
-    mean = _sum(away, axes, keepdims=True) / count
-    away -= mean
-    return mean, _sum(np.square(away), axes, keepdims=True) / count, away
-
-
-_sum: Any = np.add.reduce
-
-
-def _aligned(weight: Tensor | None, ndim: int) -> Array | None:
-    """One number per channel as an array that broadcasts over dim 1."""
-    return None if weight is None else resolved(weight).astype(np.float64).reshape((-1, *(1,) * (ndim - 2)))
-
-
-def _scaled(hat: Array, weight: Array | None, bias: Array | None) -> Array:
-    result = hat if weight is None else hat * weight
-    return result if bias is None else result + bias
-
-
 def kind_of_statistics(input: Tensor, *others: Tensor | None) -> dtype:
     """The dtype of saved statistics: float32 for a half-precision input with parameters or averages in float32."""
     return float32 if any(t is not None and t.dtype is float32 for t in others) else input.dtype
 
 
-def _like(array: Array, source: Tensor) -> Tensor:
-    """A result of ``source``'s dtype, channels last as ``source`` is or else row by row."""
-    return fresh(formatted(array.astype(source.dtype.np), source), source.dtype, source.device)
+def _channels(array: Array) -> Array:
+    """One row per channel, in double precision."""
+    return as_rows(array.swapaxes(0, 1), array.shape[1])
+
+
+def _column(tensor: Tensor | None) -> Array:
+    """One number per channel, in double precision."""
+    assert tensor is not None
+    return resolved(tensor).astype(np.float64)[:, None]
+
+
+def _like(rows: Array, source: Tensor) -> Tensor:
+    """What rows of channels are in ``source``'s dtype, channels last as it is or else row by row."""
+    batch, channels, *sizes = source._array.shape
+    array = rows.reshape((channels, batch, *sizes)).swapaxes(0, 1).astype(source.dtype.np, order="C")
+    return fresh(formatted(array, source), source.dtype, source.device)
 
 
 def _row(array: Array, kind: dtype, source: Tensor) -> Tensor:
@@ -74,12 +59,6 @@ def gradient(grad: Tensor, hat: Tensor, rstd: Tensor, weight: Any, dims: tuple[i
     if not trained:
         return scaled * rstd  # type: ignore[no-any-return]
     return rstd * (scaled - scaled.mean(dims, True) - hat * (scaled * hat).mean(dims, True))  # type: ignore[no-any-return]
-
-
-def gradient_of(grad: Array, hat: Array, rstd: Array, weight: Array | None, dims: tuple[int, ...]) -> Array:
-    """The same on arrays."""
-    scaled = grad if weight is None else grad * weight
-    return rstd * (scaled - scaled.mean(dims, keepdims=True) - hat * (scaled * hat).mean(dims, keepdims=True))
 
 
 # ---- batch norm ----------------------------------------------------------------------------------------------------
@@ -108,25 +87,28 @@ def _batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     if input.dtype.category != FLOAT:
         raise not_implemented("batch_norm", input.dtype)
-    array, kind = resolved(input), kind_of_statistics(input, weight, bias, running_mean, running_var)
-    axes = _channel_axes(array.ndim)
-    shape = (1, -1, *(1,) * (array.ndim - 2))
+    kind = kind_of_statistics(input, weight, bias, running_mean, running_var)
+    rows = _channels(resolved(input))
     if training:
-        mean, var = statistics_of(array, axes)
-        count = math.prod(array.shape[a] for a in axes)
+        mean, var = centre(rows)
+        count = rows.shape[1]
         _update(running_mean, mean, momentum)
         _update(running_var, var * (count / max(count - 1, 1)), momentum)
     else:
-        assert running_mean is not None and running_var is not None
-        mean, var = (resolved(t).astype(np.float64).reshape(shape) for t in (running_mean, running_var))
-    invstd = 1 / np.sqrt(var + eps)
+        mean, var = _column(running_mean), _column(running_var)
+        rows -= mean
+    invstd = inverse_deviation(var, eps)
     if training and kind.itemsize == 2:  # PyTorch normalises by the statistics as it saves them
+        rows += mean
         mean, invstd = (np.asarray(a, kind.np).astype(np.float64) for a in (mean, invstd))
-    hat = (array - mean) * invstd
-    out = _like(_scaled(hat, _aligned(weight, array.ndim), _aligned(bias, array.ndim)), input)
-    if not training:
-        return out, _row(np.empty(0), kind, input), _row(np.empty(0), kind, input)
-    return out, _row(mean.reshape(-1), kind, input), _row(invstd.reshape(-1), kind, input)
+        rows -= mean
+    rows *= invstd
+    if weight is not None:
+        rows *= _column(weight)
+    if bias is not None:
+        rows += _column(bias)
+    saved = (mean, invstd) if training else (np.empty(0), np.empty(0))
+    return _like(rows, input), _row(saved[0].reshape(-1), kind, input), _row(saved[1].reshape(-1), kind, input)
 
 
 def _batch_back(
@@ -141,24 +123,24 @@ def _batch_back(
     eps: float,
     output_mask: Sequence[bool],
 ) -> tuple[Any, ...]:
-    grad, array = resolved(grad_out).astype(np.float64), resolved(input)
-    axes, shape = _channel_axes(array.ndim), (1, -1, *(1,) * (array.ndim - 2))
+    grad, hat = _channels(resolved(grad_out)), _channels(resolved(input))
     if train:
-        mean, var = statistics_of(array, axes)
+        _, var = centre(hat)
     else:
-        mean, var = (resolved(t).astype(np.float64).reshape(shape) for t in (running_mean, running_var))  # type: ignore[arg-type]
-    rstd = 1 / np.sqrt(var + eps)
-    hat = (array - mean) * rstd
-    scale = _aligned(weight, array.ndim)
-    found: list[Any] = [None, None, None]
-    if output_mask[0]:
-        whole = gradient_of(grad, hat, rstd, scale, axes) if train else _scaled(grad, scale, None) * rstd
-        found[0] = _like(whole, input)
+        hat -= _column(running_mean)
+        var = _column(running_var)
+    rstd = inverse_deviation(var, eps)
+    hat *= rstd
     kind = input.dtype if weight is None else weight.dtype
+    found: list[Any] = [None, None, None]
     if output_mask[1]:
-        found[1] = _row((grad * hat).sum(axes), kind, input)
+        found[1] = _row(np.vecdot(grad, hat), kind, input)
     if output_mask[2]:
-        found[2] = _row(grad.sum(axes), kind, input)
+        found[2] = _row(grad.sum(1), kind, input)
+    if output_mask[0]:
+        if weight is not None:
+            grad *= _column(weight)
+        found[0] = _like(gradient_of_rows(grad, hat, rstd) if train else grad * rstd, input)
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.out_dtypes import expected_dtype, refusal
-from stridescope.engine.dispatch.run import FLOATS, cast, one_device, resolved
+from stridescope.engine.dispatch.run import FLOATS, cast, resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, can_cast, default_float, dtype, int64, scalar_name
 from stridescope.engine.kernels.cascade import LANES, LARGEST, ROWS, cascade_sum, flat_sum
 from stridescope.engine.kernels.rounded_product import rounded_product
@@ -33,6 +33,8 @@ def axes(dims: Sequence[int] | int | None, ndim: int) -> tuple[int, ...]:
         dims = (dims,)
     if not dims:
         return tuple(range(ndim))
+    if len(dims) == 1 and ndim:
+        return (wrap_dim(dims[0], ndim),)
     return wrap_dims(dims, ndim) if ndim else _scalar_axes(dims)
 
 
@@ -44,7 +46,7 @@ def _scalar_axes(dims: Sequence[int]) -> tuple[int, ...]:
 def wrapped(array: Array, kind: dtype, tensor: Tensor) -> Tensor:
     """A reduction's result as a tensor of ``kind`` on the device of ``tensor``."""
     array = np.asarray(array)
-    return fresh(dense(array if array.dtype == kind.np else cast(array, kind)), kind, one_device((tensor,)))
+    return fresh(dense(array if array.dtype is kind.np else cast(array, kind)), kind, tensor.device)
 
 
 def unreduced(tensor: Tensor, sizes: Sequence[int], dims: Sequence[int] | int | None, keepdim: bool) -> Tensor:
@@ -72,9 +74,11 @@ def added(array: Array, over: tuple[int, ...], keepdims: bool = False, kind: dty
         return np.asarray(_sum(array, over, keepdims=keepdims))
     if array.size < ROWS or not over:
         total = _sum(array, over, keepdims=keepdims)
+    elif array.ndim == 1 and array.size <= LARGEST and not keepdims and array.flags.c_contiguous:
+        total = flat_sum(array, LANES[array.itemsize if kind is None else kind.itemsize])
     else:
         total = cascade_sum(array, over, keepdims, LANES[array.itemsize if kind is None else kind.itemsize])
-    return np.asarray(total + total.dtype.type(0))  # PyTorch begins with 0: a sum is never -0
+    return np.asarray(total + 0)  # PyTorch begins with 0: a sum is never -0
 
 
 def widened(array: Array, kind: dtype) -> Array:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
-from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import Run, resolved
+from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.run import FLOATS, Run, resolved
 from stridescope.engine.dtype import FLOAT, dtype
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.minmax import larger
 from stridescope.engine.ops.reduce import widened
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor, dense, fresh
+from stridescope.engine.tensor import Tensor, canonical, dense, fresh
 
 # NumPy's stubs do not let these be called with positional dims; the methods of arrays take two more Python calls.
 _largest: Any = np.maximum.reduce
@@ -28,26 +28,26 @@ LANES = 16  # half precision numbers in a vector of AVX2
 def softmax_of(array: Array, dim: int) -> Array:
     """Exponentials as shares of their sum, the largest element taken out first."""
     if not array.ndim:
-        return np.exp(array - array)
+        return np.asarray(np.exp(array - array))
     if not array.size:
         return array.copy()
     shifted = array - _largest(array, dim, keepdims=True)
     np.exp(shifted, shifted)
     total = _sum(shifted, dim, keepdims=True)
     if dim == array.ndim - 1:  # PyTorch multiplies by the reciprocal here
-        return np.multiply(shifted, np.reciprocal(total), shifted)  # type: ignore[no-any-return]
+        return np.multiply(shifted, np.reciprocal(total, total), shifted)  # type: ignore[no-any-return]
     return np.divide(shifted, total, shifted)  # type: ignore[no-any-return]
 
 
 def log_softmax_of(array: Array, dim: int) -> Array:
     """The logarithms of the shares, without computing the shares."""
     if not array.ndim:
-        return array - array
+        return np.asarray(array - array)
     if not array.size:
         return array.copy()
     shifted = array - _largest(array, dim, keepdims=True)
-    shifted -= np.log(_sum(np.exp(shifted), dim, keepdims=True))
-    return shifted  # type: ignore[no-any-return]
+    total = _sum(np.exp(shifted), dim, keepdims=True)
+    return np.subtract(shifted, np.log(total, total), shifted)  # type: ignore[no-any-return]
 
 
 def _half_softmax(array: Array, dim: int) -> Array:
@@ -81,6 +81,8 @@ def _half_log_softmax(array: Array, dim: int) -> Array:
 def _kernel(name: str, compute: Callable[[Array, int], Array], half: Callable[[Array, int], Array]) -> Run:
     def run(self: Tensor, dim: int, half_to_float: bool) -> Tensor:
         dim = wrap_dim(dim, self._array.ndim)
+        if self._plain and self.dtype in FLOATS and self._array.flags.c_contiguous:  # as almost all are
+            return fresh(canonical(compute(self._array, dim)), self.dtype)
         if self.dtype.category != FLOAT and self._array.size:
             last = dim == self._array.ndim - 1 or not self._array.ndim
             raise not_implemented(f"{name}_lastdim_kernel_impl" if last else f"{name}_kernel_impl", self.dtype)
@@ -106,6 +108,13 @@ def _log_softmax_slope(grad: Array, result: Array, dim: int) -> Array:
 def _slope(compute: Callable[[Array, Array, int], Array]) -> Run:
     def run(grad_output: Tensor, output: Tensor, dim: int, input_dtype: dtype) -> Tensor:
         dim = wrap_dim(dim, output._array.ndim)
+        if (
+            input_dtype in FLOATS
+            and output._plain
+            and output.dtype is input_dtype is grad_output.dtype
+            and output._array.size
+        ):
+            return fresh(dense(np.asarray(compute(grad_output._array, output._array, dim))), input_dtype)
         grad, result = (widened(resolved(t), t.dtype) for t in (grad_output, output))
         found = compute(grad, result, dim) if result.size else np.zeros_like(result)
         return fresh(dense(np.asarray(found, input_dtype.np)), input_dtype, output.device)
@@ -132,7 +141,7 @@ _DOUBLE_GRADS: dict[str, dict[str, Callable[..., Any]]] = {
 }
 
 
-def _family(name: str, run: Run, slope: Run, doc: str) -> None:
+def _family(name: str, run: Run, slope: Run, doc: str) -> Op:
     backward = define(
         f"_{name}_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
         doc=f"The gradient of {name} from that of its result.",
@@ -151,9 +160,9 @@ def _family(name: str, run: Run, slope: Run, doc: str) -> None:
     )
 
     def composite(self: Tensor, dim: int, dtype: dtype | None = None) -> Tensor:
-        return core.call(self if dtype is None else self.to(dtype), dim, False)  # type: ignore[no-any-return]
+        return core.call(self if dtype in (None, self.dtype) else self.to(dtype), dim, False)  # type: ignore[no-any-return]
 
-    define(
+    public = define(
         f"{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
         doc=doc,
         composite=composite,
@@ -166,12 +175,17 @@ def _family(name: str, run: Run, slope: Run, doc: str) -> None:
         method=False,
         namespace="torch.special",
     )
+    return public
 
 
-_family("softmax", _kernel("softmax", softmax_of, _half_softmax), _slope(_softmax_slope),
-        "Exponentials along a dim as shares of their sum.")  # fmt: skip
-_family("log_softmax", _kernel("log_softmax", log_softmax_of, _half_log_softmax), _slope(_log_softmax_slope),
-        "The logarithm of softmax, computed without overflow.")  # fmt: skip
+softmax = _family("softmax", _kernel("softmax", softmax_of, _half_softmax), _slope(_softmax_slope),
+                  "Exponentials along a dim as shares of their sum.")  # fmt: skip
+log_softmax = _family(
+    "log_softmax",
+    _kernel("log_softmax", log_softmax_of, _half_log_softmax),
+    _slope(_log_softmax_slope),
+    "The logarithm of softmax, computed without overflow.",
+)
 
 # ---- activations -------------------------------------------------------------------------------------------------
 
