@@ -40,6 +40,15 @@ class device:
     def __reduce__(self) -> tuple[Any, ...]:
         return device, ((self.type,) if self.index is None else (self.type, self.index))
 
+    def __enter__(self) -> device:
+        """Let factories that name no device put new tensors here until the block ends."""
+        DefaultDevice.outer.append(DefaultDevice.device)
+        DefaultDevice.device = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        DefaultDevice.device = DefaultDevice.outer.pop()
+
     def __copy__(self) -> device:
         return self
 
@@ -69,3 +78,10 @@ def _interned(kind: str, index: int | None) -> device:
 
 CPU = device("cpu")
 META = device("meta")
+
+
+class DefaultDevice:
+    """Where factories put new tensors when they are told no device: ``torch.set_default_device``, ``with device:``."""
+
+    device = CPU
+    outer: list[device] = []  # what the blocks around the innermost ``with device:`` had

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd.leaf import require_grad
-from stridescope.engine.device import CPU, device
+from stridescope.engine.device import CPU, DefaultDevice, device
 from stridescope.engine.devices.registry import device_at
 from stridescope.engine.devices.streams import current_device_index, current_stream
 from stridescope.engine.dispatch.op import Op, define
@@ -31,14 +31,8 @@ OPTIONS = (
 def place_of(on: device | None) -> device:
     """The device of a factory's ``device=``; ``cuda`` without an index is the current one."""
     if on is None:
-        return DefaultDevice.device
+        on = DefaultDevice.device
     return device("cuda", current_device_index()) if on.type == "cuda" and on.index is None else on
-
-
-class DefaultDevice:
-    """What ``torch.set_default_device`` changes."""
-
-    device: device = CPU
 
 
 def made(array: Array, kind: dtype, on: device | None, requires_grad: bool | None) -> Tensor:

@@ -32,10 +32,11 @@ class TensorType(type):
 
 
 def constructed(kind: dtype, args: tuple[Any, ...], on: device | None) -> Tensor:
-    """The tensor that ``torch.FloatTensor(*args)`` gives."""
+    """The tensor that ``torch.FloatTensor(*args)`` gives; where it is put is not for the default device to say."""
     from stridescope.engine.ops.creation import empty
     from stridescope.engine.ops.from_data import tensor
 
+    on = on or CPU
     if len(args) == 1 and isinstance(args[0], Tensor):
         return args[0].detach()  # type: ignore[no-any-return]
     if len(args) == 1 and isinstance(args[0], (list, tuple)) and type(args[0]).__name__ != "Size":

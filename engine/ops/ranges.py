@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.device import device
+from stridescope.engine.device import CPU, device
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.parser import plain_number
@@ -96,7 +96,8 @@ def _closed_range(start: Any, end: Any, step: Any, kind: dtype | None, on: Any, 
     )
     _check_range(start, end, step)
     chosen = kind or default_float()
-    return made(_steps(start, step, math.floor((end - start) / step) + 1, chosen), chosen, on, grad)
+    values = _steps(start, step, math.floor((end - start) / step) + 1, chosen)
+    return made(values, chosen, on or CPU, grad)  # no default device, as in PyTorch
 
 
 define(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd.leaf import require_grad
+from stridescope.engine.device import CPU
 from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
@@ -133,7 +134,7 @@ def _normal_of(mean: Any, std: Any, generator: Any) -> Tensor:
 
 def _sized(size: Any, mean: float, std: float, generator: Any, dtype: Any, device: Any, grad: Any) -> Tensor:
     kind = dtype or default_float()
-    tensor = made(np.zeros(checked(size), kind.np), kind, device, False)
+    tensor = made(np.zeros(checked(size), kind.np), kind, device or CPU, False)  # no default device, as in PyTorch
     random_fill.normal(tensor, mean, std, generator)
     if grad:
         require_grad(tensor)

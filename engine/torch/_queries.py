@@ -6,13 +6,13 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from stridescope.engine.device import CPU, device
+from stridescope.engine.device import CPU, DefaultDevice, device
 from stridescope.engine.device import device as device_of
 from stridescope.engine.dispatch.invalid_arguments import type_name
 from stridescope.engine.dispatch.parser import is_number
 from stridescope.engine.dispatch.promote import result_type as result_type_of
 from stridescope.engine.dtype import BY_NAME, FLOAT, can_cast, defaults, dtype, promote_types
-from stridescope.engine.ops.creation import DefaultDevice
+from stridescope.engine.ops.creation import place_of
 from stridescope.engine.ops.storage_objects import TypedStorage, UntypedStorage
 from stridescope.engine.tensor import Size, Tensor
 from stridescope.engine.warn import internal, warn_once
@@ -128,7 +128,7 @@ def set_default_tensor_type(t: Any, /) -> None:
 
 def get_default_device() -> device:
     """Where factories put new tensors."""
-    return DefaultDevice.device
+    return place_of(None)
 
 
 def set_default_device(device: Any) -> None:
