@@ -83,5 +83,5 @@ META = device("meta")
 class DefaultDevice:
     """Where factories put new tensors when they are told no device: ``torch.set_default_device``, ``with device:``."""
 
-    device = CPU
     outer: list[device] = []  # what the blocks around the innermost ``with device:`` had
+    device = CPU

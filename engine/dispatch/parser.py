@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stridescope.engine.device import device
+from stridescope.engine.dispatch.bound import Bound
 from stridescope.engine.dispatch.call import number_first
 from stridescope.engine.dispatch.invalid_arguments import (
     Mismatch,
@@ -28,6 +29,7 @@ from stridescope.engine.dispatch.out_names import checked, shown_out
 from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.dispatch.plans import plan as make_plan
 from stridescope.engine.dispatch.schema import REQUIRED, Argument
+from stridescope.engine.dispatch.torch_function import Overrides, asked, overrides, overriding
 from stridescope.engine.dtype import bool_ as torch_bool
 from stridescope.engine.dtype import dtype
 from stridescope.engine.dtype import float64 as torch_float64
@@ -370,12 +372,14 @@ class Function:
     :mod:`stridescope.engine.dispatch.older_forms`.
     """
 
-    def __init__(self, name: str, ops: Sequence[Op], method: bool) -> None:
+    def __init__(self, name: str, ops: Sequence[Op], method: bool, namespace: str = "torch") -> None:
+        self.namespace = namespace
         self.__name__ = self.__qualname__ = name
         self.__doc__ = ops[0].doc
         self.signatures = [Signature(op, method) for op in sorted(ops, key=lambda op: op.qualified not in TRIED_FIRST)]
         self.plans: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self.method = method
+        self.public: Any = self  # what scripts call it by
         self.older: Sequence[OlderForm] = ()
         self.takes_out = any(signature.takes_out for signature in self.signatures)
 
@@ -402,7 +406,17 @@ class Function:
         return self.resolve(args, kwargs)
 
     def resolve(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Choose the overload, remember the choice where types decide it, and call."""
+        """Choose the overload, remember the choice where types decide it, and call; unless a class overrides it."""
+        if Overrides.any_class and (found := overriding((*args, *kwargs.values()))):
+            return asked(self.public, found, args, kwargs or None)
+        try:
+            return self._chosen(args, kwargs)
+        except TypeError:  # what is no Tensor may override functions, too
+            if not (found := overriding((*args, *kwargs.values()))):
+                raise
+        return asked(self.public, found, args, kwargs or None)
+
+    def _chosen(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         whole, out = kwargs, kwargs.get("out") if self.takes_out else None
         if self.takes_out and "out" in kwargs:
             kwargs = {name: value for name, value in kwargs.items() if name != "out"}
@@ -440,6 +454,8 @@ class Function:
         return signature.op.call(*values)
 
     def _remember(self, signature: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if Overrides.any_class and any(overrides(type(value)) for value in (*args, *kwargs.values())):
+            return  # it is asked each time
         planned = make_plan(signature, args, kwargs)
         if planned is not None:
             self.plans[(*map(type, args), *kwargs, *map(type, kwargs.values()))] = planned
@@ -466,30 +482,7 @@ class Function:
         return fitting[0] if len(fitting) == 1 else None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else _Bound(self, instance)
+        return self if instance is None else Bound(self, instance)
 
     def __repr__(self) -> str:
         return f"<built-in method {self.__name__}>"
-
-
-class _Bound:
-    """A method bound to its tensor."""
-
-    __slots__ = ("__self__", "function")
-
-    def __init__(self, function: Function, instance: Any) -> None:
-        self.function, self.__self__ = function, instance
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(self.__self__, *args, **kwargs)
-
-    @property
-    def __name__(self) -> str:
-        return self.function.__name__
-
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        return self.function.__doc__
-
-    def __repr__(self) -> str:
-        return f"<built-in method {self.function.__name__} of {type(self.__self__).__name__} object>"

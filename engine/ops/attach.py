@@ -10,6 +10,7 @@ from stridescope.engine.dispatch.older_forms import with_older_forms
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.parser import Function, is_number
 from stridescope.engine.dispatch.plans import Unplanned
+from stridescope.engine.dispatch.torch_function import ALIASES, answered, overriding
 from stridescope.engine.events import journal
 from stridescope.engine.ops import (
     attributes,
@@ -53,7 +54,7 @@ def functions_of(ops: Iterable[Op]) -> dict[str, dict[str, Function]]:
             grouped.setdefault(op.namespace, {}).setdefault(name, []).append(op)
     return {
         namespace: {
-            name: with_older_forms(Function(overloads[0].name, overloads, method=False))
+            name: with_older_forms(Function(overloads[0].name, overloads, method=False, namespace=namespace))
             for name, overloads in names.items()
         }
         for namespace, names in grouped.items()
@@ -101,6 +102,7 @@ def _method(function: Function) -> Callable[..., Any]:
     method.__qualname__ = f"Tensor.{function.__name__}"
     method.__doc__ = function.__doc__
     method.function = function  # type: ignore[attr-defined]
+    function.public = method
     return method
 
 
@@ -135,7 +137,8 @@ def operator(symbol: str, name: str, ops: dict[str, Op], reflected: bool) -> Cal
 
     def method(self: Tensor, other: Any) -> Any:
         if not (isinstance(other, Tensor) or is_number(other)):
-            return NotImplemented
+            func = getattr(Tensor, ALIASES.get(symbol, symbol))
+            return answered(func, found, (self, other), None) if (found := overriding((other,))) else NotImplemented
         if core is None or journal.full:
             return call(self, other)
         try:

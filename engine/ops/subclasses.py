@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.device import device
+from stridescope.engine.dispatch.torch_function import begin_subclass, torch_function
 from stridescope.engine.dtype import default_float, dtype
 from stridescope.engine.layout import Layout
+from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.old_types import constructed
 from stridescope.engine.ops.storage_objects import UntypedStorage, untyped
 from stridescope.engine.tensor import Tensor, alias, over
@@ -31,11 +33,9 @@ def new_tensor_object(cls: type[Tensor], *args: Any, **kwargs: Any) -> Any:
 
 
 def as_subclass(self: Tensor, cls: type[Any]) -> Any:
-    """The same tensor as an object of a subclass."""
-    made = alias(self)
+    """The same tensor as an object of a subclass, a view of this one."""
+    made = op_call("alias")(self)
     made.__class__ = cls
-    if self._requires_grad and self._node is not None:
-        made._requires_grad, made._node, made._output_nr = True, self._node, self._output_nr
     return made
 
 
@@ -87,6 +87,8 @@ def reduced(self: Tensor, protocol: int) -> tuple[Any, ...]:
 
 
 METHODS: dict[str, Any] = {
+    "__init_subclass__": classmethod(begin_subclass),
+    "__torch_function__": classmethod(torch_function),
     "__new__": staticmethod(new_tensor_object),
     "as_subclass": as_subclass,
     "_make_subclass": staticmethod(make_subclass),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from stridescope.engine.devices.registry import allocator_settings
 from stridescope.engine.devices.registry import current_device as _current_device
 from stridescope.engine.devices.streams import current_stream as _current_stream
+from stridescope.engine.dispatch.torch_function import disabled, without
 from stridescope.engine.ops.generator import Generator
 from stridescope.engine.torch._not_yet import attribute_of
 
@@ -34,5 +35,25 @@ def _cuda_isCurrentStreamCapturing() -> bool:
     return _current_device().allocator.captures_underway > 0
 
 
+class DisableTorchFunctionSubclass:
+    """A block in which no subclass is asked for its ``__torch_function__``; modes are."""
+
+    _classes_only = True
+
+    def __enter__(self) -> None:
+        self._block = without(self._classes_only)
+        self._block.__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        self._block.__exit__(None, None, None)
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A block in which neither subclasses nor modes are asked."""
+
+    _classes_only = False
+
+
+_disabled_torch_function_impl = disabled
 __getattr__ = attribute_of("torch._C")
 __all__ = ["Generator"]

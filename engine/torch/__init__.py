@@ -19,6 +19,7 @@ from stridescope.engine.device import device
 from stridescope.engine.devices.cuda_errors import AcceleratorError
 from stridescope.engine.devices.out_of_memory import OutOfMemoryError
 from stridescope.engine.dispatch.launches import watch_devices
+from stridescope.engine.dispatch.torch_function import Overrides
 from stridescope.engine.dtype import BY_NAME, dtype
 from stridescope.engine.layout import (
     OTHER_LAYOUTS,
@@ -98,11 +99,13 @@ for _kind in (dtype, device):
     _kind.__module__ = "torch"
 
 
+Overrides.at_first.append(lambda: importlib.import_module(f"{__name__}.overrides").install())
+
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
     "_C", "__config__", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributions", "fft", "func",
-    "functional", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "profiler", "random", "return_types",
-    "serialization", "signal", "special", "testing", "utils",
+    "functional", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "overrides",
+    "profiler", "random", "return_types", "serialization", "signal", "special", "testing", "utils",
 )  # fmt: skip
 # Names whose module is loaded when a script first asks for them.
 LATER = {

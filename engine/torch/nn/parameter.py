@@ -8,6 +8,7 @@ from typing import Any
 from stridescope.engine.autograd.history import mark_inference
 from stridescope.engine.autograd.leaf import require_grad
 from stridescope.engine.dispatch.plans import TENSOR_TYPES
+from stridescope.engine.dispatch.torch_function import disabled
 from stridescope.engine.tensor import Tensor, alias
 
 
@@ -28,6 +29,7 @@ class Parameter(Tensor):
     """A tensor that is a module's parameter; it requires grad unless told otherwise."""
 
     __slots__ = ()
+    __torch_function__ = disabled
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         """Wrap ``data`` (empty when None); the storage is shared, the history is not."""
@@ -64,6 +66,7 @@ class Buffer(Tensor):
     """A tensor that is registered as a buffer when it is assigned to a module."""
 
     __slots__ = ()
+    __torch_function__ = disabled
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         """Wrap ``data``; ``persistent`` says whether ``state_dict`` has it."""
