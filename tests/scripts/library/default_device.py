@@ -1,10 +1,11 @@
-# Where factories put new tensors inside a block of torch.device and after torch.set_default_device.
+"""Where factories put new tensors inside a block of torch.device and after torch.set_default_device."""
 import numpy as np
 import torch
 
 FACTORIES = {
     "ones": lambda: torch.ones(2), "tensor": lambda: torch.tensor(1.0), "randn": lambda: torch.randn(3),
-    "arange": lambda: torch.arange(3), "as_tensor": lambda: torch.as_tensor([1.0]), "asarray": lambda: torch.asarray([1.0]),
+    "arange": lambda: torch.arange(3), "as_tensor": lambda: torch.as_tensor([1.0]),
+    "asarray": lambda: torch.asarray([1.0]),
     "eye": lambda: torch.eye(2), "full": lambda: torch.full((2,), 1), "linspace": lambda: torch.linspace(0, 1, 2),
     "logspace": lambda: torch.logspace(0, 1, 2), "randperm": lambda: torch.randperm(3),
     "randint": lambda: torch.randint(0, 2, (2,)), "hann_window": lambda: torch.hann_window(3),

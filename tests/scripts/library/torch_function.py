@@ -1,4 +1,4 @@
-# Classes and modes with __torch_function__: what they are asked, what they get, and what results become.
+"""Classes and modes with __torch_function__: what they are asked, what they get, and what results become."""
 import operator
 
 import torch
@@ -72,7 +72,8 @@ s = Sub([1.0, 2.0])
 print("plain subclass", s)
 for result in (
     s + 1, 1 - s, torch.ones(2) * s, s.sum(), s[0], s == s, s.max(0).values, s.split(1)[1], torch.stack([s, s]), s.data,
-    s.detach(), s.add_(1), s.clone(), s.to(torch.float64), F.relu(s), F.softmax(s, 0), s.numpy(), s.tolist(), s.grad, s.shape,
+    s.detach(), s.add_(1), s.clone(), s.to(torch.float64), F.relu(s), F.softmax(s, 0), s.numpy(), s.tolist(),
+    s.grad, s.shape,
 ):
     print("  ", type(result).__name__)
 r = Sub([1.0, 2.0]).requires_grad_()
@@ -108,7 +109,8 @@ for name, function in {
     "einsum": lambda: torch.einsum("i,i->", x, x), "norm": lambda: torch.linalg.norm(x), "bool": lambda: bool(x.sum()),
     "dtype": lambda: x.dtype, "requires_grad": lambda: x.requires_grad, "T": lambda: x.view(2, 1).T,
     "where": lambda: torch.where(x > 0, x, x), "dropout": lambda: F.dropout(x, 0.0), "float": lambda: float(x.sum()),
-    "zeros_like": lambda: torch.zeros_like(x), "allclose": lambda: torch.allclose(x, x), "is_tensor": lambda: torch.is_tensor(x),
+    "zeros_like": lambda: torch.zeros_like(x), "allclose": lambda: torch.allclose(x, x),
+    "is_tensor": lambda: torch.is_tensor(x),
     "backward": lambda: x.clone().requires_grad_().sum().backward(), "back": lambda: x.as_subclass(torch.Tensor),
 }.items():
     print(name)
