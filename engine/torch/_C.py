@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from stridescope.engine.devices.registry import allocator_settings
 from stridescope.engine.devices.registry import current_device as _current_device
 from stridescope.engine.devices.streams import current_stream as _current_stream
 from stridescope.engine.dispatch.torch_function import disabled, without
+from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.ops.generator import Generator
 from stridescope.engine.torch._not_yet import attribute_of
 
@@ -55,5 +58,16 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
 
 _disabled_torch_function_impl = disabled
+
+
+def _functions(namespace: str, prefix: str = "") -> SimpleNamespace:
+    """Functions by the names that PyTorch's C++ part has for them, as the code of a graph calls them."""
+    return SimpleNamespace(**{prefix + name: function for name, function in FUNCTIONS[namespace].items()})
+
+
+_nn = _functions("torch._C._nn")
+_nn.one_hot = FUNCTIONS["torch.nn.functional"]["one_hot"]
+_linalg, _fft = _functions("torch.linalg", "linalg_"), _functions("torch.fft", "fft_")
+_special = _functions("torch.special", "special_")
 __getattr__ = attribute_of("torch._C")
 __all__ = ["Generator"]

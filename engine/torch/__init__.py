@@ -104,7 +104,7 @@ Overrides.at_first.append(lambda: importlib.import_module(f"{__name__}.overrides
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
     "_C", "__config__", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributions", "fft", "func",
-    "functional", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "overrides",
+    "functional", "fx", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "overrides",
     "profiler", "random", "return_types", "serialization", "signal", "special", "testing", "utils",
 )  # fmt: skip
 # Names whose module is loaded when a script first asks for them.

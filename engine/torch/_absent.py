@@ -52,7 +52,7 @@ MODULES: dict[str, dict[str, Any]] = {
     **{
         name: {}
         for name in (
-            "ao", "classes", "export", "futures", "fx", "hub", "library", "monitor", "nested", "onnx",
+            "ao", "classes", "export", "futures", "hub", "library", "monitor", "nested", "onnx",
              "package", "quantization", "sparse",
         )
     },

@@ -23,6 +23,11 @@ def is_tensor(obj: Any, /) -> bool:
     return isinstance(obj, Tensor)
 
 
+def _assert(condition: Any, message: str) -> None:
+    """``assert condition, message`` as a call, that a graph can hold."""
+    assert condition, message
+
+
 def is_storage(obj: Any, /) -> bool:
     """Whether this is a storage object."""
     return isinstance(obj, (UntypedStorage, TypedStorage))
@@ -153,7 +158,7 @@ FUNCTIONS: dict[str, Any] = {
     **{
         function.__name__: function
         for function in (
-            is_tensor, is_storage, typename, is_same_size, result_type, broadcast_shapes, get_default_dtype,
+            _assert, is_tensor, is_storage, typename, is_same_size, result_type, broadcast_shapes, get_default_dtype,
             set_default_dtype, set_default_tensor_type, get_default_device, set_default_device, promote_types, can_cast,
             get_device_module,
         )

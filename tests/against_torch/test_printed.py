@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent / "scripts"
-SCRIPTS = sorted(path for room in ("courses", "library") for path in (ROOT / room).glob("*.py"))
+SCRIPTS = sorted(path for room in ("courses", "library", "graphs") for path in (ROOT / room).glob("*.py"))
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)

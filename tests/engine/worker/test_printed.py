@@ -14,7 +14,7 @@ import pytest
 
 SCRIPTS = sorted(
     path
-    for room in ("courses", "library")
+    for room in ("courses", "library", "graphs")
     for path in (pathlib.Path(__file__).parents[2] / "scripts" / room).glob("*.py")
 )
 
