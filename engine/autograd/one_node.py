@@ -198,12 +198,12 @@ def _refusing(name: str, formula: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _tanh(again: Callable[..., Any], grad: Any, grad_output: Any, output: Any) -> Gradients:
-    return again(grad, output), grad * (output * -2 * grad_output)
+    return again(grad, output.conj()), grad.conj() * (output.conj() * -2 * grad_output)
 
 
 def _sigmoid(again: Callable[..., Any], grad: Any, grad_output: Any, output: Any) -> Gradients:
-    slope = output * -2 + 1  # C++ computes the right operand first
-    return again(grad, output), grad * grad_output * slope
+    slope = output.conj() * -2 + 1  # C++ computes the right operand first
+    return again(grad, output.conj()), grad.conj() * grad_output * slope
 
 
 # Derivatives of such ops as PyTorch writes them, so that third derivatives have its nodes, too: ``again`` is the op.

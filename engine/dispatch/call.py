@@ -262,7 +262,7 @@ def write(op: Op, args: tuple[Any, ...], wanted: bool) -> Tensor:
     """Run an in-place op: check, compute, write, bump the version, rebase the history."""
     target: Tensor = args[0]
     wanted = wanted and target.dtype.category >= FLOAT
-    check_inplace(target, wanted)
+    check_inplace(target, wanted or (op.derivative is None and _is_tracked(op, target)))
     node = None
     if wanted and op.derivative is not None:
         node = make_node(op, args)
@@ -284,6 +284,11 @@ def write(op: Op, args: tuple[Any, ...], wanted: bool) -> Tensor:
         if target._base_tensor is not None:
             bind_to_view(node, target)
     return target
+
+
+def _is_tracked(op: Op, target: Tensor) -> bool:
+    """Whether an op without a derivative may not write this leaf; logic may, in PyTorch."""
+    return target._requires_grad and grad_mode.enabled and not op.name.startswith("logical_")
 
 
 def view(op: Op, args: tuple[Any, ...]) -> Any:

@@ -136,12 +136,23 @@ def define(
     return op
 
 
+def no_derivative(name: str) -> Callable[..., Any]:
+    """The formula of an op that PyTorch gives a node, but no derivative."""
+
+    def refuse(grads: Any) -> Any:
+        raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+    return refuse
+
+
 def _define_inplace(op: Op, node: str | None, grads: Mapping[str, Callable[..., Any]] | None) -> None:
     """Declare ``name_`` from ``name``: same formulas, same kernel, written into ``self``."""
     from stridescope.engine.dispatch.run import into
 
     text = op.schema.text.replace(op.name, f"{op.name}_", 1).replace("Tensor self", "Tensor(a!) self", 1)
     head, _, _ = text.rpartition("->")
+    if node == "NotImplemented":
+        grads = dict.fromkeys(grads or (), no_derivative(f"{op.name}_"))
     define(
         f"{head}-> Tensor(a!)",
         doc=f"{op.doc} Written in place.",

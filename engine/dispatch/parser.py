@@ -461,6 +461,8 @@ class Function:
             self.plans[(*map(type, args), *kwargs, *map(type, kwargs.values()))] = planned
 
     def _error(self, failures: list[Mismatch], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
+        if kwargs and self.method and [len(s.arguments) for s in self.signatures] == [1]:
+            return TypeError(f"TensorBase.{self.__name__}() takes no keyword arguments")
         likely = self._likely(failures, len(args) + len(kwargs))
         if likely is not None:
             return likely.kind(str(likely))

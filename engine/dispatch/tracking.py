@@ -72,10 +72,34 @@ EDGE = """
 """
 
 
+# Ops whose derivatives PyTorch has for real numbers only; it says so once the result is there.
+REAL_ONLY = frozenset(
+    {
+        "cummax",
+        "cummin",
+        "silu",
+        "soft_margin_loss",
+        "embedding",
+        "geqrf",
+        "nan_to_num",
+        "slice_scatter",
+        "_adaptive_avg_pool2d",
+    }
+)
+
+
+def _tracked_if_real(op: Op, args: tuple[Any, ...], out: Any) -> None:
+    if any(isinstance(one, Tensor) and one.dtype.is_complex for one in (out if isinstance(out, tuple) else (out,))):
+        raise RuntimeError(f"{op.name} does not support automatic differentiation for outputs with complex dtype.")
+    track(op, args, out)
+
+
 def tracker(op: Op) -> Callable[..., None]:
     """``track(*arguments, out)`` of an op: as :func:`track`, with what the declaration says written out."""
     derivative = op.derivative
-    if derivative is None or not _usual(op):
+    if op.name in REAL_ONLY:
+        return lambda *values: _tracked_if_real(op, values[:-1], values[-1])
+    if derivative is None or derivative.name == "NotImplemented" or not _usual(op):
         return lambda *values: track(op, values[:-1], values[-1])
     inputs = [a for a in op.schema.arguments if a.name in derivative.inputs]
     edges = [
@@ -190,6 +214,8 @@ def make_node(op: Op, args: tuple[Any, ...]) -> Any:
         else:
             edges.append(edge := gradient_edge(value))
             needed.append(edge[0] is not None)
+    if derivative.name == "NotImplemented":  # type: ignore[union-attr]
+        edges = [edge for edge in edges if edge[0] is not None]
     node._edges = tuple(edges)
     node.plan, node.lengths = derivative.plan(tuple(needed)), lengths  # type: ignore[union-attr]
     return node

@@ -19,11 +19,15 @@ _DENSE = 16
 
 
 def uniform(stream: Stream, count: int, dtype: Any, low: float = 0.0, high: float = 1.0) -> Values:
-    """Values in [low, high)."""
+    """Values in [low, high); what half precision rounds up to ``high`` is ``low``."""
     if dtype == np.float64:
         return fused(stream.doubles(count), high - low, low, np.float64)
     one = np.float32
-    return fused(stream.floats(count), one(high) - one(low), one(low)).astype(dtype)
+    drawn: Values = fused(stream.floats(count), one(high) - one(low), one(low)).astype(dtype)
+    if drawn.dtype.itemsize == 2 and low < high:
+        bounds = np.asarray([low, high]).astype(dtype)
+        drawn[drawn == bounds[1]] = bounds[0]
+    return drawn
 
 
 def normal(stream: Stream, count: int, dtype: Any, mean: float, std: float, dense: bool) -> Values:

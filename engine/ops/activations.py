@@ -72,7 +72,7 @@ def _activation(
 
 def _inside(grad: Tensor, kept: Tensor) -> Tensor:
     """The gradient where the element counts; NaN does not."""
-    return grad.masked_fill(kept.logical_not(), 0)  # type: ignore[no-any-return]
+    return where(kept, grad, 0)
 
 
 def _sigmoid(a: Any) -> Any:
@@ -211,7 +211,7 @@ _activation(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
     "Each element, held between two bounds.",
     _held,
-    lambda grad, self, min_val, max_val: grad.masked_fill((self <= min_val).logical_or(self >= max_val), 0),
+    lambda grad, self, min_val, max_val: where((self <= min_val).logical_or(self >= max_val), 0, grad),
     takes="if",
     strides=like_strides,
     refuse={
@@ -235,7 +235,7 @@ _activation(
 
 def _hardswish_grad(grad: Tensor, self: Tensor) -> Tensor:
     inside = where(self >= 3, grad, grad * (self / 3 + 0.5))
-    return inside.masked_fill(self < -3, 0)  # type: ignore[no-any-return]
+    return where(self < -3, 0, inside)
 
 
 def _above(a: Any, threshold: Any, value: Any) -> Any:
@@ -249,12 +249,12 @@ _activation(
     "threshold(Tensor self, Scalar threshold, Scalar value)",
     "Each element above the threshold, a value elsewhere.",
     _above,
-    lambda grad, self, threshold: grad.masked_fill(self <= threshold, 0),
+    lambda grad, self, threshold: where(self <= threshold, 0, grad),
     ((3, 4), 0.1, 20.0),
     takes="if",
     namespace="torch",
     through=False,
-    by_result=lambda grad, self, threshold: grad.masked_fill(self <= threshold, 0),
+    by_result=lambda grad, self, threshold: where(self <= threshold, 0, grad),
 )
 
 
@@ -272,7 +272,7 @@ _activation(
     "softshrink(Tensor self, Scalar lambd=0.5)",
     "Each element moved towards zero, and zero near it.",
     _shrink,
-    lambda grad, self, lambd: grad.masked_fill((self >= -lambd).logical_and(self <= lambd), 0),
+    lambda grad, self, lambd: where((self >= -lambd).logical_and(self <= lambd), 0, grad),
     label="softshrink_check",
     inplace=False,
 )
@@ -280,7 +280,7 @@ _activation(
     "hardshrink(Tensor self, Scalar lambd=0.5)",
     "Each element, and zero near zero.",
     lambda a, lambd: np.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a),
-    lambda grad, self, lambd: grad.masked_fill((self >= -lambd).logical_and(self <= lambd), 0),
+    lambda grad, self, lambd: where((self >= -lambd).logical_and(self <= lambd), 0, grad),
     namespace="torch",
     inplace=False,
     method=True,

@@ -71,12 +71,21 @@ where: Op = define(
     method=False,
 )
 
+
+def _where_numbers(condition: Tensor, self: Any, other: Any) -> Tensor:
+    """With a number, the tensor is converted first, in a node of its own."""
+    tensors = isinstance(self, Tensor) or isinstance(other, Tensor)
+    kind = common((self, other)) if tensors else _of_numbers(self, other)
+    operands = (o.to(kind) if isinstance(o, Tensor) and o.dtype is not kind else o for o in (self, other))
+    return where.call(condition, *operands)  # type: ignore[no-any-return]
+
+
 for _overload, _types in (("ScalarSelf", "Scalar self, Tensor other"), ("ScalarOther", "Tensor self, Scalar other"),
                           ("Scalar", "Scalar self, Scalar other")):  # fmt: skip
     define(
         f"where.{_overload}(Tensor condition, {_types}) -> Tensor",
         doc="Takes from self where the condition holds, else from other.",
-        composite=lambda condition, self, other: where.call(condition, self, other),
+        composite=_where_numbers,
         method=False,
     )
 

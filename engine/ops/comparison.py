@@ -9,20 +9,30 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import pointwise, resolved
+from stridescope.engine.dispatch.run import into, pointwise, resolved
 from stridescope.engine.dtype import FLOAT, bool_, scalar_name
 from stridescope.engine.tensor import Tensor, bump_version
 
 
 def _compare(name: str, function: Callable[..., Any], words: str, takes: str) -> None:
     run = elementwise(function, f"{name}_cpu", takes, gives=bool_, through=False)
-    for overload, kind in (("Tensor", "Tensor"), ("Scalar", "Scalar")):
+    for kind, number in (("Tensor", 1), ("Scalar", 0)):
         define(
-            f"{name}.{overload}(Tensor self, {kind} other) -> Tensor",
+            f"{name}.{kind}(Tensor self, {kind} other) -> Tensor",
             doc=f"Whether each element is {words} other's.",
             run=run,
             samples=[((3, 4), (4,))] if kind == "Tensor" else [((3, 4), 0.5)],
-            inplace=True,
+        )
+        define(
+            f"{name}_.{kind}(Tensor(a!) self, {kind} other) -> Tensor(a!)",
+            doc=f"Whether each element is {words} other's, written in place as ones and zeros; no gradient passes.",
+            run=into(run),
+            node=f"{name.capitalize()}Backward{number}",
+            grads=dict.fromkeys(
+                ("self", "other") if kind == "Tensor" else ("self",), lambda grad: grad.new_zeros(grad.shape)
+            ),
+            samples=[((3, 4), (4,))] if kind == "Tensor" else [((3, 4), 0.5)],
+            function=False,
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.blank import zeros
 from stridescope.engine.device import CPU, device
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap, refuse_partial_overlap
@@ -145,9 +146,7 @@ def _copy_into(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
 
 
 def _zeros(grad: Tensor) -> Tensor:
-    from stridescope.engine.ops.creation import zeros_like
-
-    return zeros_like.call(grad)  # type: ignore[no-any-return]
+    return zeros(grad.shape, grad)
 
 
 def _source_grad(grad: Tensor, src: dtype, src_device: device) -> Tensor:

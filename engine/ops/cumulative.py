@@ -155,7 +155,7 @@ def _cum_extreme(name: str, reach: Callable[..., Any]) -> Callable[..., Any]:
 def _added_back(grad: Tensor, self_sizes: Sequence[int], indices: Tensor, dim: int) -> Tensor:
     if not grad._array.size:
         return grad
-    return grad.new_zeros(tuple(self_sizes)).scatter_add(dim, indices, grad)  # type: ignore[no-any-return]
+    return grad.new_zeros(tuple(self_sizes)).zero_().scatter_add_(dim, indices, grad)  # type: ignore[no-any-return]
 
 
 for _name, _reach, _word in (("cummax", np.maximum, "largest"), ("cummin", np.minimum, "smallest")):

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import elementwise
-from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.op import define, no_derivative
 from stridescope.engine.dispatch.promote import common
 from stridescope.engine.dispatch.run import Guarded, pointwise
 from stridescope.engine.dtype import bfloat16
@@ -114,10 +115,10 @@ div_mode = define(
     node="DivBackward2",
     grads={
         "self": lambda grad, other, self_scalar_type, rounding_mode: (
-            _self_grad(grad, other, self_scalar_type) if rounding_mode is None else grad.new_zeros(grad.shape)
+            _self_grad(grad, other, self_scalar_type) if rounding_mode is None else zeros_like(grad)
         ),
         "other": lambda grad, self, other, other_scalar_type, rounding_mode: (
-            _other_grad(grad, self, other, other_scalar_type) if rounding_mode is None else grad.new_zeros(grad.shape)
+            _other_grad(grad, self, other, other_scalar_type) if rounding_mode is None else zeros_like(grad)
         ),
     },
     samples=[],
@@ -143,14 +144,9 @@ floor_divide = define(
     doc="Divides and rounds down.",
     run=_MODES["floor"],
     node="NotImplemented",
-    grads={"self,other": lambda grads: _no_derivative("floor_divide")},
+    grads={"self,other": no_derivative("floor_divide")},
     inplace=True,
 )
-
-
-def _no_derivative(name: str) -> Any:
-    raise RuntimeError(f"derivative for aten::{name} is not implemented")
-
 
 _remainder_run = elementwise(_remainder, "remainder_cpu", "if")
 _fmod_run = elementwise(_fmod, "fmod_cpu", "if")
@@ -190,7 +186,7 @@ remainder_left = define(
     doc="What dividing a number by each element leaves.",
     run=_remainder_run,
     node="NotImplemented",
-    grads={"other": lambda grad: _no_derivative("remainder")},
+    grads={"other": no_derivative("remainder")},
     method=False,
 )
 _rest_of_number("remainder", _remainder_run, "other")

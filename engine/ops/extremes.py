@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.autograd.blank import zeros_like
+from stridescope.engine.autograd.blank import zeros
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
@@ -43,7 +43,7 @@ def comparable(array: Array) -> Array:
 def shared_evenly(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """Equal elements share the gradient (``evenly_distribute_backward``)."""
     mask = (self == result).logical_or(self.isnan()) if bool(result.isnan()) else self == result
-    return zeros_like(self).masked_fill_(mask, grad / mask.sum())  # type: ignore[no-any-return]
+    return zeros(self.shape, self).masked_fill_(mask, grad / mask.sum())  # type: ignore[no-any-return]
 
 
 def _whole(name: str, reduce: Callable[..., Any]) -> Callable[..., Tensor]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import warn_of_expanded, writable
@@ -384,7 +385,7 @@ define(
     "take(Tensor self, Tensor index) -> Tensor",
     doc="Reads by positions in the flat tensor.",
     run=_take,
-    grads={"self": lambda grad, self, index: grad.new_zeros(self.shape).put_(index, grad, True)},
+    grads={"self": lambda grad, self, index: zeros_like(self).put_(index, grad, True)},
 )
 
 

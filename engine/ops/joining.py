@@ -84,7 +84,8 @@ def _as_kind(part: Tensor, kind: dtype) -> Any:
 
 
 def _cat_grad(grad: Tensor, sizes: Sequence[Any], kinds: Sequence[Any], dim: int) -> list[Any]:
-    dim = wrap_dim(dim, grad._array.ndim)
+    if any(shape != (0,) for shape in sizes):  # of empty ones alone any dim was taken
+        dim = wrap_dim(dim, grad._array.ndim)
     found, start = [], 0
     for shape, kind in zip(sizes, kinds, strict=True):
         if shape == (0,):

@@ -21,6 +21,6 @@ def concatenated(tensors: Sequence[Tensor], dim: int) -> Tensor:
     return op_call("cat")(list(tensors), dim)  # type: ignore[no-any-return]
 
 
-def where(condition: Tensor, chosen: Tensor, other: Tensor) -> Tensor:
+def where(condition: Tensor, chosen: Any, other: Any) -> Tensor:
     """``torch.where``."""
     return op_call("where.self")(condition, chosen, other)  # type: ignore[no-any-return]

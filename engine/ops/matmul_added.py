@@ -13,17 +13,18 @@ from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.out import warn_of_growth
 from stridescope.engine.dispatch.overlap import refuse_overlap
 from stridescope.engine.dispatch.promote import result_type
-from stridescope.engine.dispatch.run import cast, kernel, resolved, store
+from stridescope.engine.dispatch.result_strides import blank, output_strides
+from stridescope.engine.dispatch.run import cast, kernel, laid_out, resolved, store
 from stridescope.engine.dtype import BOOL, INTEGER, cpp_name, scalar_name
 from stridescope.engine.kernels.small_products import matrix_product
-from stridescope.engine.layout import contiguous_format
+from stridescope.engine.layout import contiguous_format, view_strides
 from stridescope.engine.ops.arithmetic import conj, scaled
 from stridescope.engine.ops.blends import blended, wide
 from stridescope.engine.ops.matmul import check_batches, check_factors, size_at
 from stridescope.engine.ops.matmul_grads import first_factor_grad, second_factor_grad
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.views import expand_
-from stridescope.engine.tensor import Tensor, dense, fresh
+from stridescope.engine.tensor import Tensor, fresh
 
 
 def _blend(name: str, compute: Callable[..., Any], check: Callable[..., None]) -> Callable[..., Tensor]:
@@ -218,7 +219,16 @@ def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Te
         array = outer if alpha == 1 else outer * number_of(alpha, kind)
         if beta != 0:
             array = array + (summand if beta == 1 else summand * number_of(beta, kind))
-    return fresh(dense(array.astype(kind.np, copy=False)), kind, self.device)
+    return fresh(laid_out(array.astype(kind.np, copy=False), _addr_strides(self, vec1, vec2)), kind, self.device)
+
+
+def _addr_strides(self: Tensor, vec1: Tensor, vec2: Tensor) -> tuple[int, ...]:
+    """The strides of a pointwise result of the summand at full size, a column and a row."""
+    rows = vec1._array.shape[0]
+    shape = (rows, vec2._array.shape[0])
+    column = view_strides(vec1._array.shape, vec1.strides, (rows, 1)) or (1, 1)
+    stretched = expand_.view(self, shape, False).strides  # type: ignore[misc]
+    return output_strides(shape, [blank(shape, stretched), blank((rows, 1), column), vec2._array])
 
 
 addr = define(

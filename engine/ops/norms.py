@@ -12,7 +12,7 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, default_float, dtype, scalar_name
 from stridescope.engine.layout import wrap_dim
-from stridescope.engine.ops.lookup import op_call
+from stridescope.engine.ops.lookup import op_call, where
 from stridescope.engine.ops.reduce import added, axes, unreduced, widened, wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
@@ -90,7 +90,7 @@ def norm_grad(grad: Tensor, self: Tensor, order: float, result: Tensor, dim: Any
     if order == 1:
         return self.sgn() * grad
     if order == 2:
-        return grad * (self / result).masked_fill(result == 0, 0)
+        return grad * where(result == 0, 0, self / result)
     if order in (INF, -INF):
         size = self.abs()
         mask = (size == result).logical_or(size.isnan())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
-from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.op import define, no_derivative
 from stridescope.engine.dispatch.out import warn_of_growth
 from stridescope.engine.dispatch.result_strides import like_strides, output_strides, row_major
 from stridescope.engine.dispatch.run import Guarded, into, pointwise
@@ -135,7 +135,7 @@ _XLOGY = {
 
 
 def _copysign_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
-    ratio = (result / self).masked_fill(self == 0, 0)
+    ratio = where.call(self == 0, 0, result / self)
     return grad * ratio  # type: ignore[no-any-return]
 
 
@@ -180,10 +180,6 @@ define(
 )
 
 
-def _refused(name: str) -> Any:
-    raise RuntimeError(f"derivative for aten::{name} is not implemented")
-
-
 def _check_heaviside(self: Tensor, values: Tensor) -> None:
     if self.dtype.is_complex or values.dtype.is_complex:
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
@@ -198,7 +194,7 @@ define(
     doc="0 below zero, 1 above, values at zero.",
     run=Guarded(_check_heaviside, _heaviside_kernel),
     node="NotImplemented",
-    grads={"self,values": lambda grads: _refused("heaviside")},
+    grads={"self,values": no_derivative("heaviside")},
     inplace=True,
 )
 
@@ -246,6 +242,11 @@ def _exp2(a: Any, b: Any) -> Any:
     return np.exp2(b) if np.asarray(b).dtype.kind != "c" else np.power(a, b)
 
 
+def _exp2_of_complex(two: Any, exponent: Any) -> Any:
+    """2 as a complex number to a real power: not exact for whole ones either, as in PyTorch, and NaN at infinity."""
+    return np.where(np.isposinf(exponent.real), complex_pow(two, exponent), np.exp2(exponent))
+
+
 def _shifted(a: Any, exponent: Any) -> Any:
     return np.ldexp(a, np.clip(exponent, -5000, 5000).astype(np.int32))  # farther ones end at 0 and infinity too
 
@@ -255,7 +256,7 @@ _times = elementwise(np.multiply, "mul_cpu", to_float=True, precise=1)
 _powers = pointwise(_exp2, to_float=True, through=True)
 _plain_powers = pointwise(_exp2, to_float=True, through=True, strides=row_major)
 _complex_powers = pointwise(complex_pow)
-_real_powers = pointwise(lambda two, exponent: np.exp2(exponent))  # not exact for whole ones either, as in PyTorch
+_real_powers = pointwise(_exp2_of_complex)
 _scale, _multiply = into(_scaled), into(_times)
 
 _LDEXP_GRADS: dict[str, Callable[..., Any]] = {

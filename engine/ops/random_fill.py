@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.run import cast
-from stridescope.engine.dtype import dtype, scalar_name
+from stridescope.engine.dtype import scalar_name
 from stridescope.engine.kernels import draws
 from stridescope.engine.kernels.mersenne import Stream
 from stridescope.engine.layout import is_contiguous, iterator_order
@@ -55,16 +55,17 @@ def pairs(target: Tensor) -> Tensor:
     return pair
 
 
-def need_float(kernel: str, kind: dtype) -> None:
-    """Refuse a dtype for which PyTorch has no such kernel."""
-    if not kind.is_floating_point:
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(kind)}'")
+def need_float(kernel: str, target: Tensor) -> None:
+    """Refuse a dtype for which PyTorch has no such kernel; for no elements it asks for none."""
+    if not target.dtype.is_floating_point and target._array.size:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_name(target.dtype)}'")
 
 
 def uniform(target: Tensor, low: float, high: float, generator: Generator | None) -> Tensor:
     """Uniform values in [low, high)."""
     real = pairs(target)
-    need_float("check_uniform_bounds", real.dtype)
+    if not real.dtype.is_floating_point:
+        raise not_implemented("check_uniform_bounds", real.dtype)
     if low > high:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     kind = real.dtype.np
@@ -85,7 +86,7 @@ def normal(target: Tensor, mean: float, std: float, generator: Generator | None)
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     real = pairs(target)
-    need_float("normal_kernel_cpu", real.dtype)
+    need_float("normal_kernel_cpu", real)
     if real is not target:
         std = std / 2.0**0.5
     kind, dense = real.dtype.np, is_contiguous(real._array.shape, real.strides)
@@ -116,22 +117,22 @@ def integers(target: Tensor, low: int, high: int, generator: Generator | None) -
 
 def bernoulli(target: Tensor, p: float, generator: Generator | None) -> Tensor:
     """Ones with probability ``p``, else zeros."""
-    if target.dtype.is_complex:
-        raise not_implemented("bernoulli_scalar_cpu_", target.dtype)
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    if target.dtype.is_complex and target._array.size:
+        raise not_implemented("bernoulli_scalar_cpu_", target.dtype)
     return _drawn(target, generator, "bernoulli", p)
 
 
 def exponential(target: Tensor, rate: float, generator: Generator | None) -> Tensor:
     """Exponential values."""
-    if not target.dtype.is_floating_point:
+    if not rate > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
+    if not target.dtype.is_floating_point and target._array.size:
         raise RuntimeError(
             "Exponential distribution is a continuous probability distribution. dtype must be a floating point but you "
             f"specified {scalar_name(target.dtype)}"
         )
-    if not rate > 0:
-        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={rate:g}")
     return _drawn(target, generator, "exponential", rate)
 
 

@@ -90,12 +90,12 @@ _C_NAMES = {"uint8": "unsigned char", "int8": "signed char", "int16": "short", "
 
 
 def _check_bounds(low: int, high: int, kind: dtype) -> None:
-    if kind.is_complex:
-        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )  # fmt: skip
+    if kind.is_complex:
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
     for name, value in (("from", low), ("to - 1", high - 1)):
         if kind.is_floating_point:
             _warn_of_precision(name, value, kind)
@@ -161,6 +161,8 @@ define(
 
 def _randperm(n: int, generator: Any, kind: dtype, on: device | None, grad: bool | None) -> Tensor:
     checked((n,))
+    if kind.category in (BOOL, COMPLEX):
+        raise not_implemented("randperm", kind)
     if kind.category == INTEGER:
         check_number(n, kind)
     tensor = made(np.zeros(n, kind.np), kind, on, grad)
@@ -272,7 +274,7 @@ _in_place(
 def _geometric(self: Tensor, p: float, generator: Any) -> Tensor:
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    if self.dtype.category in (BOOL, COMPLEX):
+    if self.dtype.category in (BOOL, COMPLEX) and self._array.size:
         raise not_implemented("geometric_cpu", self.dtype)
     return random_fill.geometric(self, p, generator)
 
@@ -288,7 +290,7 @@ _in_place(
 def _log_normal(self: Tensor, mean: float, std: float, generator: Any) -> Tensor:
     if std <= 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-    random_fill.need_float("log_normal_cpu", self.dtype)
+    random_fill.need_float("log_normal_cpu", self)
     return random_fill.log_normal(self, mean, std, generator)
 
 

@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.blank import zeros, zeros_like
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.result_strides import blank, like_strides, output_strides
 from stridescope.engine.dispatch.run import Strides, cast, into, laid_out
 from stridescope.engine.dtype import FLOAT, bool_
+from stridescope.engine.ops.lookup import where
 from stridescope.engine.tensor import Tensor, bump_version, fresh
 
 
 def _zeros(grad: Tensor) -> Tensor:
-    result: Tensor = grad.new_zeros(grad.shape)
-    return result
+    return zeros_like(grad)
 
 
 def _unless_whole(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,10 +106,10 @@ def _sgn(a: Any) -> Any:
 
 def _sgn_grad(self: Tensor, grad: Tensor, result: Tensor) -> Tensor:
     if not self.dtype.is_complex:
-        return _zeros(grad)
+        return zeros(grad.shape, grad)
     size = self.abs()
     turned = grad / size - (grad / self).real * result
-    return turned.masked_fill(size == 0, 0)  # type: ignore[no-any-return]
+    return where(size == 0, 0, turned)
 
 
 define(

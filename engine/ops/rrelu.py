@@ -9,7 +9,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, float64
+from stridescope.engine.dtype import FLOAT, float16, float64
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.tensor import Tensor, dense, fresh
 
@@ -18,7 +18,7 @@ def _sloped(self: Tensor, lower: Any, upper: Any, training: bool, generator: Any
     """The result and the slopes: drawn for elements that are not positive while training, the middle otherwise."""
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    if self.dtype.category != FLOAT:
+    if self.dtype.category != FLOAT or (training and self.dtype is float16):
         raise not_implemented("rrelu_with_noise_out_cpu" if training else "leaky_relu_cpu", self.dtype)
     array = resolved(self)
     if training:

@@ -41,9 +41,9 @@ def _blank(like: Tensor) -> Tensor:
 
 def _bernoulli_into(self: Tensor, p: Tensor, generator: Any) -> Tensor:
     refuse_internal_overlap(self)
-    if self.dtype.is_complex:
+    if self.dtype.is_complex and self._array.size:
         raise not_implemented("bernoulli_tensor_cpu_self_", self.dtype)
-    if not p.dtype.is_floating_point:
+    if not p.dtype.is_floating_point and self._array.size:
         raise not_implemented("bernoulli_tensor_cpu_p_", p.dtype)
     values = np.broadcast_to(resolved(p), self._array.shape)
     if not ((values >= 0) & (values <= 1)).all():
@@ -286,7 +286,7 @@ def dropped(input: Tensor, p: float, train: bool, *, feature: bool, alpha: bool,
     a = 1.0 / ((scale * scale * p + 1) * (1 - p)) ** 0.5
     shift = noise.add(-1).mul_(scale * a).add_(scale * a * p)
     noise = noise.mul_(a)
-    return input.mul_(noise).add_(shift) if inplace else input.mul(noise).add(shift)
+    return input.mul_(noise).add_(shift) if inplace else input.mul(noise).add_(shift)
 
 
 def _native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:

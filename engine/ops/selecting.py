@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.blank import zeros, zeros_like
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.out import written
 from stridescope.engine.dispatch.run import resolved
@@ -62,7 +63,7 @@ def _masked_select(self: Tensor, mask: Tensor) -> Tensor:
 
 def _masked_grad(grad: Tensor, self: Tensor, mask: Tensor) -> Tensor:
     shape = broadcast_shapes(self._array.shape, mask._array.shape)
-    whole = grad.new_zeros(shape)
+    whole = zeros_like(self) if shape == self._array.shape else zeros(shape, self)
     return whole.masked_scatter_(mask, grad)  # type: ignore[no-any-return]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import INTEGER, can_cast
 from stridescope.engine.ops.reduce import axes, count_of, restored, unreduced, wrapped
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, fresh
 from stridescope.engine.warn import internal, warn
 
 FREEDOM = (
@@ -39,6 +40,11 @@ def _welford(wide: Array, mean: Array, over: tuple[int, ...]) -> Array:
     return np.where((count == 1) & last | (count == 0), mean, np.nan)
 
 
+def _quotient(total: Any, freedom: float) -> Any:
+    """A sum of squares divided by the degrees of freedom, which may be used up."""
+    return total / freedom if freedom > 0 else np.where(total > 0, np.inf, np.nan)
+
+
 def _moments(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> tuple[Array, Array]:
     """The variance and the mean, computed in double precision as PyTorch's Welford sums are."""
     _check_dtype(name, self)
@@ -48,12 +54,12 @@ def _moments(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool) 
     count = count_of(array.shape, over)
     mean = _welford(wide, wide.sum(over, keepdims=True) / count, over)
     offset = wide - mean
-    total = (offset * offset.conj()).real.sum(over, keepdims=keepdim)
     freedom = count - (1 if correction is None else correction)
     if freedom <= 0:
         warn(internal(FREEDOM.format(name), "aten/src/ATen/native/ReduceOps.cpp:1861"))
-    variance = total / freedom if freedom > 0 else np.where(total > 0, np.inf, np.nan)
-    return np.asarray(variance), mean if keepdim else mean.reshape(total.shape)
+    parts = (offset.real, offset.imag) if self.dtype.is_complex else (offset,)
+    variance = sum(_quotient((part * part).sum(over, keepdims=keepdim), freedom) for part in parts)
+    return np.asarray(variance), mean if keepdim else mean.reshape(np.shape(variance))
 
 
 def _into(name: str) -> Callable[..., Tensor]:
@@ -97,12 +103,20 @@ def _real(array: Array, self: Tensor) -> Tensor:
     return wrapped(np.asarray(array), self.dtype.to_real(), self)
 
 
+def _listed(dim: Any) -> Sequence[int]:
+    return (dim,) if isinstance(dim, int) else tuple(dim)
+
+
 def _var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
-    freedom = count_of(self.shape, dim) - (1 if correction is None else correction)
-    if freedom <= 0:
-        return grad.new_full((), float("nan")) * self  # type: ignore[no-any-return]
-    scale = 2.0 / freedom
-    if dim is None or not self._array.ndim:
+    whole = dim is None or not self._array.ndim
+    # An empty list of dims means all of them when the variance is computed, but not when it is differentiated.
+    count = self._array.size if whole else math.prod(self._array.shape[d] for d in _listed(dim))
+    freedom = count - (1 if correction is None else correction)
+    if whole and freedom <= 0:  # a factor that is no function of the elements
+        same = self._array == self._array.mean()
+        return grad * fresh(np.where(same, np.nan, np.inf).astype(grad.dtype.np), grad.dtype, grad.device)  # type: ignore[no-any-return]
+    scale = 2.0 / freedom if freedom else math.inf
+    if whole:
         return (scale * grad) * (self - self.mean())  # type: ignore[no-any-return]
     grad = grad if self._array.ndim == 1 else unreduced(grad, self.shape, dim, keepdim)
     return (scale * grad) * (self - self.mean(axes(dim, self._array.ndim), True))  # type: ignore[no-any-return]

@@ -10,7 +10,7 @@ import numpy as np
 
 from stridescope.engine.autograd.modes import in_cpp
 from stridescope.engine.dispatch.elementwise import not_implemented
-from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.op import define, no_derivative
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, bool_, default_float, float32, float64, int64, scalar_name
 from stridescope.engine.layout import wrap_dim
@@ -136,16 +136,12 @@ def _bincount(self: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
     return fresh(cast(counts, kind), kind, self.device)
 
 
-def _no_derivative(name: str) -> Any:
-    raise RuntimeError(f"derivative for aten::{name} is not implemented")
-
-
 define(
     "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
     doc="How often each whole number occurs.",
     run=_bincount,
     node="NotImplemented",
-    grads={"self,weights": lambda grads: _no_derivative("bincount")},
+    grads={"self,weights": no_derivative("bincount")},
 )
 
 

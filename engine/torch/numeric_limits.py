@@ -34,6 +34,9 @@ class finfo:
             )
         return _floats(kind.to_real())
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"'torch.finfo' object has no attribute '{name}'")
+
     def __repr__(self) -> str:
         fields = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
         numbers = ", ".join(f"{name}={getattr(self, name):g}" for name in fields)
@@ -58,8 +61,11 @@ class iinfo:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         return _integers(type)
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"'torch.iinfo' object has no attribute '{name}'")
+
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
 def _type(value: object) -> str:

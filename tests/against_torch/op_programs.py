@@ -114,8 +114,12 @@ class OpProgram:
         other = self.other(target)
         if not isinstance(other, self.torch.Tensor) or other is target:
             return other
+        return other if dense(target) and dense(other) else self.apart(other, target)
+
+    def apart(self, other: Any, target: Any) -> Any:
+        """A tensor; a copy of one that shares memory with the target of a write."""
         together = other.untyped_storage().data_ptr() == target.untyped_storage().data_ptr() and target.numel()
-        return other if not together or (dense(target) and dense(other)) else other.clone()
+        return other.clone() if together else other
 
     def dim(self, tensor: Any) -> int:
         """A dim of the tensor; seldom one that it does not have."""

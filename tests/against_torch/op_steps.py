@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from op_programs import COMMON, COMPLEX, DTYPES, FLOATS, INTEGERS, Inexact, OpProgram, step
@@ -120,12 +121,19 @@ def whole(p: OpProgram, one: Any) -> bool:
     return p.kind(one) in INTEGERS or p.kind(one) == "bool"
 
 
+def signless(p: OpProgram, one: Any) -> Any:
+    """The tensor with one NaN for all: which sign a NaN gets depends on the width of vectors and on the processor."""
+    floats = isinstance(one, p.torch.Tensor) and one.is_floating_point()
+    return one.masked_fill(one.isnan(), math.nan) if floats else one
+
+
 # ---- elementwise -----------------------------------------------------------------------------------------------------
 
 
 @step(8)
 def unary(p: OpProgram) -> Any:
     one, name = p.tensor(), p.pick(EXACT_UNARY)
+    one = signless(p, one) if name == "signbit" else one
     if name in ("contiguous", "abs", "absolute") or not hasattr(p.torch, name):
         found = getattr(one, name)()
         return Inexact(found) if p.kind(one) in COMPLEX and name.startswith("abs") else found
@@ -144,7 +152,8 @@ def free_unary(p: OpProgram) -> Any:
 @step(12)
 def binary(p: OpProgram) -> Any:
     one, name = p.tensor(), p.pick(EXACT_BINARY)
-    found = called(p, name, one, p.other(one))
+    other = p.other(one)
+    found = called(p, name, one, signless(p, other) if name == "copysign" else other)
     if name in ("maximum", "minimum", "fmax", "fmin"):  # which of +0 and -0 wins depends on the width of vectors
         return Inexact(found)
     return Inexact(found) if name in ("remainder", "fmod", "mul", "multiply") and loose(p, found) else found
@@ -212,7 +221,10 @@ def chosen(p: OpProgram) -> Any:
 def ternary(p: OpProgram) -> Any:
     one = p.tensor()
     name = p.pick(["addcmul", "addcdiv", "lerp"])
-    found = called(p, name, one, p.other(one), p.other(one), **({} if name == "lerp" else p.options(value=[2, 0.5])))
+    first, second = p.other(one), p.other(one)
+    if name == "addcdiv" and isinstance(second, p.torch.Tensor) and whole(p, second):
+        second = second.double()  # PyTorch fails to differentiate a division by integers
+    found = called(p, name, one, first, second, **({} if name == "lerp" else p.options(value=[2, 0.5])))
     return Inexact(found)
 
 

@@ -223,7 +223,7 @@ def assigned(p: OpProgram) -> Any:
 def fitting(p: OpProgram, one: Any, key: Any) -> Any:
     """A value that fits what the key selects, as a rule."""
     if p.chance(0.2):
-        return p.tensor()
+        return p.apart(p.tensor(), one)
     selected = one[key]
     kind = one.dtype if p.chance(0.7) else p.dtype([*INTEGERS, "bool"])
     shape = selected.shape[1:] if p.chance(0.3) else selected.shape

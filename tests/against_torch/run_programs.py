@@ -21,8 +21,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import op_steps  # noqa: E402, F401  # importing them registers the steps
 import op_steps_calls  # noqa: E402, F401
+import op_steps_random  # noqa: E402, F401
 import op_steps_reduce  # noqa: E402, F401
 import op_steps_shapes  # noqa: E402, F401
+import op_steps_tracked  # noqa: E402, F401
 from op_programs import OpProgram  # noqa: E402
 from programs import STEPS, Program  # noqa: E402
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stridescope.engine.dtype import dtype as dtype_
+from stridescope.engine.layout import contiguous_format
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.nn.functional._native import NATIVE, TORCH
 from stridescope.engine.warn import warn
@@ -153,7 +154,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     """A sample of the Gumbel-Softmax distribution; ``hard`` gives a one-hot value with the soft gradient."""
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
-    noise = -TORCH["empty_like"](logits).exponential_().log()
+    noise = -TORCH["empty_like"](logits, memory_format=contiguous_format).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft  # type: ignore[no-any-return]
