@@ -42,6 +42,15 @@ def _ints(value: Any) -> tuple[int, ...]:
     return value if value.__class__ is tuple else tuple(value)
 
 
+def _tensors(value: Any) -> Any:
+    if not value:  # fits lists of any kind
+        raise Unplanned
+    for item in value:
+        if item.__class__ not in TENSOR_TYPES:
+            raise Unplanned
+    return value
+
+
 def _repeated(length: int, value: int) -> tuple[int, ...]:
     return (value,) * length
 
@@ -55,6 +64,8 @@ def converter(kind: type, argument: Argument, numbers_fit: bool) -> Callable[[An
     if kind is type(None):
         return _keep if argument.optional or argument.default is None else None
     if argument.listed:
+        if argument.type == "Tensor":
+            return _tensors if kind in (tuple, list) else None
         if argument.type not in _INT:
             return None
         if kind is int and argument.length:

@@ -13,9 +13,9 @@ _SPLIT = 134217729.0  # 2 ** 27 + 1 cuts a double into two halves whose products
 
 def fused(a: Any, b: Any, c: Any, dtype: Any = np.float32) -> Values:
     """``a * b + c`` rounded once to float32 or float64."""
+    if dtype != np.float64:  # the product of two float32 is exact in float64
+        return np.asarray(np.add(np.multiply(a, b, dtype=np.float64), c), dtype)
     a, b, c = (np.asarray(x, np.float64) for x in (a, b, c))
-    if dtype != np.float64:
-        return np.asarray(a * b + c, dtype)  # the product of two float32 is exact in float64
     with np.errstate(all="ignore"):
         product, low = _product(a, b)
         total = product + c

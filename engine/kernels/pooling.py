@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 Array = np.ndarray[Any, Any]
 Ints = Sequence[int]
@@ -49,6 +48,8 @@ def _framed(array: Array, how: Windows, out: Ints, fill: Any) -> Array:
         for s, n, k, st, p, d in zip(sizes, out, how.kernel, how.stride, how.padding, how.dilation, strict=True)
     ]
     shape = (*array.shape[:2], *(e + p for e, p in zip(ends, how.padding, strict=True)))
+    if shape == array.shape:
+        return array
     framed = np.full(shape, fill, array.dtype)
     inner = tuple(slice(p, p + s) for p, s in zip(how.padding, sizes, strict=True))
     framed[(slice(None), slice(None), *inner)] = array
@@ -56,31 +57,43 @@ def _framed(array: Array, how: Windows, out: Ints, fill: Any) -> Array:
 
 
 def max_pool(array: Array, how: Windows) -> tuple[Array, Array]:
-    """The maximum of each window and its place, counted over the last dims of the input."""
+    """The maximum of each window and its place, counted over the last dims of the input; the last NaN wins."""
     kind, array = array.dtype, array.astype(np.float32) if array.dtype.itemsize == 2 else array
-    sizes = array.shape[2:]
-    out = output_sizes(sizes, how)
+    out = output_sizes(array.shape[2:], how)
     framed = _framed(array, how, out, _lowest(array))
-    steps = framed.strides[2:]
-    inner = [s * d for s, d in zip(steps, how.dilation, strict=True)]
-    outer = [s * d for s, d in zip(steps, how.stride, strict=True)]
-    view = as_strided(framed, (*array.shape[:2], *out, *how.kernel), (*framed.strides[:2], *outer, *inner))
-    flat = view.reshape((*array.shape[:2], *out, math.prod(how.kernel)))
-    chosen = flat.argmax(-1)
-    values = np.take_along_axis(flat, chosen[..., None], -1)[..., 0]
-    return values.astype(kind, copy=False), _places(chosen, sizes, out, how)
+    first, *others = itertools.product(*map(range, how.kernel))
+    grids = _grids(array.shape[2:], out, how)
+    values = framed[_places_of(first, out, how)].copy()
+    places = np.empty(values.shape, np.int64)
+    places[...] = grids[0]
+    with_nan = array.dtype.kind == "f" and array.size and np.isnan(_most(array, None))
+    for at, grid in zip(others, grids[1:], strict=True):
+        found = framed[_places_of(at, out, how)]
+        better = np.greater(found, values)
+        if with_nan:
+            better |= np.isnan(found)
+        np.maximum(found, values, out=values)
+        places = np.where(better, grid, places)
+    return values.astype(kind, copy=False), places
 
 
-def _places(chosen: Array, sizes: Ints, out: Ints, how: Windows) -> Array:
-    """The chosen position inside each window as a position in the input."""
-    place = np.zeros(chosen.shape, np.int64)
-    for axis, offset in enumerate(np.unravel_index(chosen, tuple(how.kernel))):
-        shape = [1] * chosen.ndim
-        shape[2 + axis] = out[axis]
-        start = (np.arange(out[axis]) * how.stride[axis] - how.padding[axis]).reshape(shape)
-        at = np.clip(start + offset * how.dilation[axis], 0, sizes[axis] - 1)
-        place = place * sizes[axis] + at
-    return place
+_most: Any = np.maximum.reduce
+
+
+def _grids(sizes: Ints, out: Ints, how: Windows) -> Array:
+    """For each position inside a window, where it is in the input for every window: shape (positions, *out).
+
+    A window that begins before the input begins with its first element inside.
+    """
+    total: Any = 0
+    for axis, (n, kernel, step) in enumerate(zip(out, how.kernel, how.dilation, strict=True)):
+        starts = np.arange(n) * how.stride[axis] - how.padding[axis]
+        at = starts + np.arange(0, kernel * step, step)[:, None]
+        if how.padding[axis]:
+            at = np.where(at < 0, at % step, at)
+        total = np.add.outer(total * sizes[axis], at) if axis else at
+    order = (*range(0, total.ndim, 2), *range(1, total.ndim, 2))
+    return total.transpose(order).reshape(-1, *out)  # type: ignore[no-any-return]
 
 
 def scatter(grad: Array, places: Array, sizes: Ints) -> Array:
@@ -104,6 +117,8 @@ def gather(array: Array, places: Array) -> Array:
 
 def _divisors(sizes: Ints, out: Ints, how: Windows, include_pad: bool) -> Array:
     """How many elements each window counts."""
+    if not how.ceil_mode and not any(how.padding):
+        return np.asarray(math.prod(how.kernel))
     count: Any = np.ones((1,) * len(out), np.int64)
     for axis, (size, n) in enumerate(zip(sizes, out, strict=True)):
         start = np.arange(n) * how.stride[axis] - how.padding[axis]
@@ -117,9 +132,9 @@ def _divisors(sizes: Ints, out: Ints, how: Windows, include_pad: bool) -> Array:
 
 
 def _places_of(at: Ints, out: Ints, how: Windows) -> tuple[slice, ...]:
-    return (slice(None), slice(None), *(
-        slice(k, k + (n - 1) * s + 1, s) for k, n, s in zip(at, out, how.stride, strict=True)
-    ))  # fmt: skip
+    """The elements at this position inside each window of a framed array."""
+    steps = zip(at, out, how.stride, how.dilation, strict=True)
+    return (slice(None), slice(None), *(slice(k * d, k * d + (n - 1) * s + 1, s) for k, n, s, d in steps))
 
 
 def average(array: Array, how: Windows, include_pad: bool, divisor: int | None) -> Array:

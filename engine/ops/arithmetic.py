@@ -55,15 +55,18 @@ def _times(array: Any, alpha: Any) -> Any:
     return np.multiply(array, number_of(alpha, FROM_NUMPY[kind]))
 
 
+_FUSED = frozenset((np.dtype(np.float32), np.dtype(np.float64)))
+
+
 def _is_fused(array: Any) -> bool:
     """Whether PyTorch's kernels multiply and add with one rounding."""
-    return np.asarray(array).dtype in (np.float32, np.float64)
+    return np.asarray(array).dtype in _FUSED
 
 
 def plus_product(a: Any, b: Any, alpha: Any) -> Any:
     """``a + alpha * b``."""
     kind = np.asarray(b).dtype
-    if alpha == 1 or not _is_fused(b) or np.asarray(a).dtype != kind:
+    if alpha == 1 or kind not in _FUSED or np.asarray(a).dtype != kind:
         return np.add(a, _times(b, alpha))
     return fused(b, number_of(alpha, FROM_NUMPY[kind]), a, kind)
 
@@ -82,7 +85,8 @@ def _sub(a: Any, b: Any, alpha: Any) -> Any:
 def _check_scaled(a: Any, b: Any, alpha: Any) -> None:
     """Refuse shapes that do not match, then an ``alpha`` that does not suit."""
     if alpha.__class__ is not int:
-        broadcast_shapes(np.shape(a), np.shape(b))
+        if (one := np.shape(a)) != (other := np.shape(b)):
+            broadcast_shapes(one, other)
         check_alpha(a, alpha)
 
 

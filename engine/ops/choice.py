@@ -32,6 +32,8 @@ def _where(condition: Tensor, self: Any, other: Any) -> Tensor:
                 "aten/src/ATen/native/TensorCompare.cpp:621",
             )
         )
+    if (chosen := _of_alike(condition, self, other)) is not None:
+        return chosen
     kind = common((self, other)) if isinstance(self, Tensor) or isinstance(other, Tensor) else _of_numbers(self, other)
     a, b = (operand_array(o, kind) if isinstance(o, Tensor) else number_of(o, kind) for o in (self, other))
     test = resolved(condition)
@@ -39,6 +41,19 @@ def _where(condition: Tensor, self: Any, other: Any) -> Tensor:
     array = np.asarray(np.where(test if condition.dtype is bool_ else test != 0, a, b))
     strides = output_strides(shape, (test, _converted(self, a), _converted(other, b)))
     return fresh(laid_out(array, strides), kind, one_device((condition, self, other)))
+
+
+def _of_alike(condition: Tensor, self: Any, other: Any) -> Tensor | None:
+    """The result, the short way: of row-major tensors on the CPU in one shape and dtype; else None."""
+    if not (isinstance(self, Tensor) and isinstance(other, Tensor) and self.dtype is other.dtype):
+        return None
+    test, a, b = condition._array, self._array, other._array
+    plain = condition._plain and self._plain and other._plain and condition.dtype is bool_
+    if not plain or not test.shape == a.shape == b.shape or 1 in a.shape or not a.size or not a.ndim:
+        return None
+    if not (test.flags.c_contiguous and a.flags.c_contiguous and b.flags.c_contiguous):
+        return None
+    return fresh(np.where(test, a, b), self.dtype)
 
 
 def _converted(operand: Any, array: Any) -> Any:

@@ -65,8 +65,15 @@ def copied(source: Tensor, reason: str, asked: memory_format | None = None) -> T
     if (emit := journal.emit) is not None:
         emit((CopyMade.code, source._array.nbytes, reason))
     array = resolved(source)
+    if (asked is None or asked is contiguous_format) and source._plain and _is_row_major(array):
+        return fresh(array.copy(), source.dtype)
     strides = strides_of(array.shape, source.strides, asked)
     return fresh(owned(array, strides), source.dtype, source.device)
+
+
+def _is_row_major(array: Any) -> bool:
+    """Whether a copy by NumPy lies as PyTorch's does; dims of size 0 and 1 may have any stride."""
+    return array.flags.c_contiguous and 1 not in array.shape and bool(array.size)
 
 
 def owned(array: Any, strides: tuple[int, ...]) -> Any:

@@ -65,17 +65,35 @@ def _in_common(tensors: Sequence[Tensor]) -> tuple[dtype, list[Any]]:
     return kind, [resolved(t) if t.dtype is kind else cast(resolved(t), kind) for t in tensors]
 
 
+def _joined_rows(tensors: Sequence[Tensor], dim: int) -> Tensor | None:
+    """The result, the short way: of row-major tensors of one dtype on the CPU, with elements; else None."""
+    arrays, kind = [], tensors[0].dtype if tensors else None
+    for tensor in tensors:
+        array = tensor._array
+        if tensor.dtype is not kind or not tensor._plain or not array.size or not array.flags.c_contiguous:
+            return None
+        arrays.append(array)
+    if kind is None or 1 in arrays[0].shape:
+        return None
+    try:
+        return fresh(canonical(np.concatenate(arrays, dim)), kind)
+    except ValueError:  # they do not fit; PyTorch says why in its own words
+        return None
+
+
 def _cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
+    if (joined := _joined_rows(tensors, dim)) is not None:
+        return joined
     parts, dim = _checked(tensors, dim)
     device = one_device(list(tensors))
     kind, arrays = _in_common(tensors)
     arrays = [a for t, a in zip(tensors, arrays, strict=True) if not _skipped(t)]
     if not parts:
         return fresh(canonical(np.empty((0,), kind.np)), kind, device)
-    joined = np.ascontiguousarray(np.concatenate(arrays, dim))
+    values = np.ascontiguousarray(np.concatenate(arrays, dim))
     last = all(suggests_channels_last(t._array.shape, t.strides) for t in parts)
-    strides = channels_last_strides(joined.shape) if last else contiguous_strides(joined.shape)
-    return fresh(laid_out(joined, strides), kind, device)
+    strides = channels_last_strides(values.shape) if last else contiguous_strides(values.shape)
+    return fresh(laid_out(values, strides), kind, device)
 
 
 def _as_kind(part: Tensor, kind: dtype) -> Any:

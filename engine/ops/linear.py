@@ -22,7 +22,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
     if not dims or not weight_dims:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {dims}D and {weight_dims}D")
     if bias is not None and dims == 2:
-        return op_call("addmm")(bias, input, weight.t())
+        return op_call("addmm")(bias, input, op_call("t")(weight))
     if bias is not None and input.is_contiguous():
         flat = input.reshape((-1, input._array.shape[-1]))
         return op_call("addmm")(bias, flat, weight.t()).view((*input._array.shape[:-1], weight._array.shape[0]))

@@ -10,13 +10,13 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import kernel
+from stridescope.engine.dispatch.run import FLOATS, kernel
 from stridescope.engine.dtype import BOOL, cpp_name, scalar_name
 from stridescope.engine.kernels.small_products import matrix_product
 from stridescope.engine.layout import broadcast_shapes, wrap_dim
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.matmul_grads import first_factor_grad, second_factor_grad
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, dense, fresh
 
 
 def product(a: Any, b: Any) -> Any:
@@ -45,6 +45,8 @@ def _mm(self: Tensor, mat2: Tensor) -> Tensor:
     check_factors(self, mat2)
     if self.dtype.category == BOOL and self._array.size and mat2._array.size:
         raise not_implemented("addmm_impl_cpu_", self.dtype)
+    if self._plain and mat2._plain and self.dtype in FLOATS:
+        return fresh(dense(matrix_product(self._array, mat2._array)), self.dtype)
     return _product(self, mat2)  # type: ignore[no-any-return]
 
 

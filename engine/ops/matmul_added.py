@@ -14,7 +14,7 @@ from stridescope.engine.dispatch.out import warn_of_growth
 from stridescope.engine.dispatch.overlap import refuse_overlap
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.result_strides import blank, output_strides
-from stridescope.engine.dispatch.run import cast, kernel, laid_out, resolved, store
+from stridescope.engine.dispatch.run import FLOATS, cast, kernel, laid_out, resolved, store
 from stridescope.engine.dtype import BOOL, INTEGER, cpp_name, scalar_name
 from stridescope.engine.kernels.small_products import matrix_product
 from stridescope.engine.layout import contiguous_format, view_strides
@@ -24,7 +24,7 @@ from stridescope.engine.ops.matmul import check_batches, check_factors, size_at
 from stridescope.engine.ops.matmul_grads import first_factor_grad, second_factor_grad
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.views import expand_
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.tensor import Tensor, canonical, fresh
 
 
 def _blend(name: str, compute: Callable[..., Any], check: Callable[..., None]) -> Callable[..., Tensor]:
@@ -32,6 +32,11 @@ def _blend(name: str, compute: Callable[..., Any], check: Callable[..., None]) -
 
     def run(self: Tensor, first: Tensor, second: Tensor, beta: Any, alpha: Any) -> Tensor:
         check(self, first, second)
+        alike = self._plain and first._plain and second._plain and self.dtype in FLOATS
+        if alike and beta == 1 == alpha and first.dtype is second.dtype is self.dtype:
+            result = compute(first._array, second._array)
+            if result.size and result.flags.c_contiguous:
+                return fresh(canonical(np.add(result, self._array, result)), self.dtype)
         return kernel(lambda c, a, b: blended(c, compute(wide(a), wide(b)), beta, alpha))(self, first, second)  # type: ignore[no-any-return]
 
     return run

@@ -17,6 +17,7 @@ from stridescope.engine.kernels.cascade import LANES, LARGEST, ROWS, cascade_sum
 from stridescope.engine.kernels.rounded_product import rounded_product
 from stridescope.engine.layout import wrap_dim, wrap_dims
 from stridescope.engine.ops.arithmetic import conj, real_if
+from stridescope.engine.ops.views import view
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
 
@@ -382,10 +383,10 @@ def _sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
     ones = tuple(d + extra for d, n in enumerate(size) if n == 1 and shape[d + extra] != 1)
     result: Any = self
     if not size:
-        return self.sum()  # type: ignore[no-any-return]
+        return sum_all.call(self)  # type: ignore[no-any-return]
     if ones or leading:
-        result = self.sum(leading + ones, True)
-    return result.view(tuple(size)) if leading else result  # type: ignore[no-any-return]
+        result = sum_dim.call(self, leading + ones, True)
+    return view.call(result, tuple(size)) if leading else result  # type: ignore[no-any-return]
 
 
 def _checked_sum_to_size(self: Tensor, size: Sequence[int]) -> Tensor:
