@@ -42,7 +42,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "torch.utils": (
         "ThroughputBenchmark", "backend_registration", "benchmark", "bottleneck", "bundled_inputs", "collect_env",
-        "cpp_extension", "dlpack", "mkldnn", "mobile_optimizer", "model_zoo", "tensorboard", "throughput_benchmark",
+        "cpp_extension", "dlpack", "mkldnn", "mobile_optimizer", "model_zoo", "throughput_benchmark",
         "weak",
     ),
     "torch.masked": ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"),

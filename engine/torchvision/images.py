@@ -15,7 +15,7 @@ def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError:
-        raise ImportError("torchvision's pictures need Pillow: pip install pillow") from None
+        raise ImportError("pictures need Pillow: pip install pillow") from None
     return Image
 
 
