@@ -204,7 +204,8 @@ def _picture(tag: str, array: Any, dims: str) -> bytes:
     whole = array if array.dtype == np.uint8 else (array.astype(np.float32) * 255).clip(0, 255).astype(np.uint8)
     packed = io.BytesIO()
     pillow().fromarray(np.ascontiguousarray(whole)).save(packed, format="PNG")
-    return messages.image(tag, *whole.shape, packed.getvalue())
+    height, width, channels = whole.shape
+    return messages.image(tag, height, width, channels, packed.getvalue())
 
 
 def _height_width_channels(array: Any, dims: str) -> Any:
