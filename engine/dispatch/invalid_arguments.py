@@ -59,23 +59,34 @@ def given(args: Sequence[Any], kwargs: dict[str, Any]) -> str:
 
 def why_not(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """The line that says which arguments did not fit; PyTorch gives it when their number does."""
-    parts = [_split(part) for part in signature.parts()] or [("", "")]
-    if len(args) + len(kwargs) != len(parts):
+    if len(args) + len(kwargs) != len(_parts(signature)):
         return ""
     start = "      didn't match because some of the"
-    if unknown := unrecognized(signature, kwargs):
+    if unknown := unrecognized(signature, len(args), kwargs):
         return f"{start} keywords were incorrect: {', '.join(unknown)}\n"
+    return f"{start} arguments have invalid types: {marked(signature, args, kwargs)}\n"
+
+
+def marked(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """What was given, with marks at what does not fit; "" when it is more or less than the overload lists."""
+    parts = _parts(signature)
+    if len(args) + len(kwargs) != len(parts):
+        return ""
     kinds = {name: kind for kind, name in parts}
-    marked = [_marked(kind, value) for (kind, _), value in zip(parts, args, strict=False)]
+    types = [_marked(kind, value) for (kind, _), value in zip(parts, args, strict=False)]
     listed = [name for _, name in parts[len(args) :]]
     named = listed if set(listed) == set(kwargs) else list(reversed(kwargs))
-    marked += [_marked(kinds[name], kwargs[name], f"{name}=") for name in named]
-    return f"{start} arguments have invalid types: ({', '.join(marked)}{'' if args else ', '})\n"
+    types += [_marked(kinds[name], kwargs[name], f"{name}=") for name in named]
+    return f"({', '.join(types)}{'' if args else ', '})"
 
 
-def unrecognized(signature: Signature, kwargs: dict[str, Any]) -> list[str]:
-    """The keywords that the listing of the overload does not name, the last first."""
-    known = {_split(part)[1] for part in signature.parts()}
+def _parts(signature: Signature) -> list[tuple[str, str]]:
+    return [_split(part) for part in signature.parts()] or [("", "")]
+
+
+def unrecognized(signature: Signature, count: int, kwargs: dict[str, Any]) -> list[str]:
+    """The keywords that the listing of the overload does not name after ``count`` arguments, the last first."""
+    known = {name for _, name in _parts(signature)[count:]}
     return [name for name in reversed(kwargs) if name not in known]
 
 

@@ -26,8 +26,10 @@ FORMS: dict[str, tuple[str, ...]] = {
     "sub": ("(Tensor self, Scalar alpha, Tensor other)",),
     "addcmul": ("(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2)",),
     "addcdiv": ("(Tensor self, Scalar value, Tensor tensor1, Tensor tensor2)",),
+    "copy": ("(Tensor self, Tensor src, bool async=False)",),
     **{name: tuple(form.format(operands) for form in _ADDED) for name, operands in _OPERANDS.items()},
 }
+RENAMED = {"non_blocking": "async"}  # by their names of today
 _ONCE = "an older form"  # PyTorch warns of the first one only, whichever it is
 
 
@@ -40,7 +42,9 @@ class OlderForm:
             parsed = tuple(sorted(parsed, key=lambda argument: argument.name != "self"))
         names = {argument.name for argument in parsed}
         self._function = function
-        self._today = next(s for s in function.signatures if names <= {a.name for a in s.arguments})
+        self._today = next(
+            s for s in function.signatures if names <= {RENAMED.get(a.name, a.name) for a in s.arguments}
+        )
         self._older = Signature(self._today.op, function.method, parsed)
 
     def values(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
@@ -51,7 +55,9 @@ class OlderForm:
             return None
         given = dict(zip((a.name for a in self._older.arguments), bound, strict=True))
         self._warn()
-        return [given.get(argument.name, argument.default) for argument in self._today.arguments]
+        return [
+            given.get(RENAMED.get(argument.name, argument.name), argument.default) for argument in self._today.arguments
+        ]
 
     @property
     def signature(self) -> Signature:

@@ -7,19 +7,17 @@ alone most of the time, so that choice is remembered.
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from stridescope.engine.device import device
 from stridescope.engine.dispatch.bound import Bound
 from stridescope.engine.dispatch.call import number_first
+from stridescope.engine.dispatch.converters import convert, expected_name, is_index
 from stridescope.engine.dispatch.invalid_arguments import (
     Mismatch,
     Unpacked,
     given,
+    marked,
     type_name,
     unrecognized,
     why_not,
@@ -30,11 +28,6 @@ from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.dispatch.plans import plan as make_plan
 from stridescope.engine.dispatch.schema import REQUIRED, Argument
 from stridescope.engine.dispatch.torch_function import Overrides, asked, overrides, overriding
-from stridescope.engine.dtype import bool_ as torch_bool
-from stridescope.engine.dtype import dtype
-from stridescope.engine.dtype import float64 as torch_float64
-from stridescope.engine.dtype import int64 as torch_int64
-from stridescope.engine.layout import OTHER_LAYOUTS
 from stridescope.engine.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -54,149 +47,17 @@ ALIASES = {"dim": "axis", "keepdim": "keepdims", "input": "x", "other": "x2"}
 SHOWN = {"copy_ src": "other"}
 # Overloads that PyTorch tries before those that were declared earlier.
 TRIED_FIRST = frozenset(
-    ("view.dtype", "tensor_split.indices", "tensor_split.tensor_indices_or_sections", "repeat_interleave.self_Tensor")
+    (
+        "view.dtype",
+        "tensor_split.indices",
+        "tensor_split.tensor_indices_or_sections",
+        "repeat_interleave.self_Tensor",
+        "float_power_.Tensor",
+        "narrow.Tensor",
+        "argsort.stable",
+        "count_nonzero",
+    )
 )
-
-
-def is_int(value: Any) -> bool:
-    """Whether PyTorch takes this as an int: ints, NumPy integers and one-element integer tensors, but no bools."""
-    if isinstance(value, Tensor):
-        return value._array.size == 1 and value.dtype.category == 1 and not value._array.ndim
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-PLAIN_NUMBERS = frozenset({int, float, bool, complex})
-
-
-def is_number(value: Any) -> bool:
-    """Whether PyTorch takes this as a Scalar."""
-    if value.__class__ in PLAIN_NUMBERS:  # asking an abstract class takes longer than a small op's kernel
-        return True
-    if isinstance(value, Tensor):
-        return not value._array.ndim and not value._requires_grad
-    return isinstance(value, (numbers.Number, np.number, np.bool_))
-
-
-def plain_number(value: Any) -> Any:
-    """A Scalar as a plain Python number."""
-    if value.__class__ in PLAIN_NUMBERS:
-        return value
-    return value.item() if isinstance(value, (Tensor, np.generic)) else value
-
-
-def _one_int(value: Any) -> int:
-    return int(value.item()) if isinstance(value, Tensor) else int(value)
-
-
-def _int_list(argument: Argument, value: Any) -> tuple[int, ...]:
-    if argument.length and is_int(value):
-        return (_one_int(value),) * argument.length
-    if not isinstance(value, (list, tuple)):
-        raise Mismatch(type_name(value))
-    for place, item in enumerate(value):
-        if not is_int(item):
-            if place:
-                raise Unpacked(f'at pos {place + 1} with error "type must be tuple of ints,but got {type_name(item)}"')
-            raise Mismatch(f"found element of type {type_name(item)} at pos 0")
-    return tuple(_one_int(v) for v in value)
-
-
-def _tensor_list(argument: Argument, value: Any) -> Any:
-    if not isinstance(value, (list, tuple)):
-        raise Mismatch(type_name(value))
-    for item in value:
-        if not (isinstance(item, Tensor) or (item is None and argument.optional_items)):
-            raise Mismatch(type_name(value))
-    return value
-
-
-_PYTHON_DTYPES: dict[Any, dtype] = {float: torch_float64, int: torch_int64, bool: torch_bool}
-
-
-def convert(argument: Argument, value: Any, numbers_fit: bool) -> Any:
-    """The value as the engine takes it; raises Mismatch when it does not fit the argument."""
-    kind = argument.type
-    if value is None:
-        if argument.optional or argument.default is None:
-            return None
-        raise Mismatch("NoneType")
-    if argument.listed:
-        return _LISTS[kind](argument, value)
-    converter = _SINGLE.get(kind)
-    if converter is None:
-        if kind == "Layout" and value in OTHER_LAYOUTS:
-            raise NotImplementedError(f"a tensor of layout {value} is not in Stridescope yet")
-        return value
-    fits, made = converter
-    if fits(value):
-        return made(value)
-    if kind == "Tensor" and numbers_fit and is_number(value):
-        return plain_number(value)
-    raise Mismatch(type_name(value))
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _float_list(argument: Argument, value: Any) -> tuple[float, ...]:
-    if argument.length and is_number(value):
-        return (float(value),) * argument.length
-    if not isinstance(value, (list, tuple)) or not all(is_number(v) for v in value):
-        raise Mismatch(type_name(value))
-    return tuple(float(v) for v in value)
-
-
-def _bool_list(argument: Argument, value: Any) -> tuple[bool, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(v, bool) for v in value):
-        raise Mismatch(type_name(value))
-    return tuple(value)
-
-
-def _scalar_list(argument: Argument, value: Any) -> tuple[Any, ...]:
-    if not isinstance(value, (list, tuple)) or not all(is_number(v) for v in value):
-        raise Mismatch(type_name(value))
-    return tuple(plain_number(v) for v in value)
-
-
-_LISTS: dict[str, Callable[[Argument, Any], Any]] = {
-    "int": _int_list, "SymInt": _int_list, "Tensor": _tensor_list, "float": _float_list, "bool": _bool_list,
-    "Scalar": _scalar_list,
-}  # fmt: skip
-
-
-def _is_float(value: Any) -> bool:
-    return is_number(value) and not isinstance(value, complex)
-
-
-_SINGLE: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
-    "Tensor": (lambda v: isinstance(v, Tensor), _same),
-    "int": (is_int, _one_int),
-    "SymInt": (is_int, _one_int),
-    "float": (_is_float, lambda v: float(plain_number(v))),
-    "bool": (lambda v: isinstance(v, (bool, np.bool_)), bool),
-    "Scalar": (is_number, plain_number),
-    "ScalarType": (
-        lambda v: isinstance(v, dtype) or (isinstance(v, type) and v in _PYTHON_DTYPES),
-        lambda v: v if isinstance(v, dtype) else _PYTHON_DTYPES[v],
-    ),
-    "Device": (lambda v: isinstance(v, (device, str)) or is_int(v), device),
-    "str": (lambda v: isinstance(v, str), _same),
-}
-
-_NAMES = {
-    "Scalar": "Number", "SymInt": "int", "ScalarType": "torch.dtype", "Device": "torch.device",
-    "Layout": "torch.layout", "MemoryFormat": "torch.memory_format", "Generator": "torch.Generator",
-    "Storage": "torch.Storage",
-}  # fmt: skip
-
-
-def expected_name(argument: Argument) -> str:
-    """How PyTorch names what an argument must be."""
-    name = _NAMES.get(argument.type, argument.type)
-    if argument.listed:
-        return f"tuple of {name}s"
-    return name
 
 
 class Signature:
@@ -230,6 +91,8 @@ class Signature:
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
         """The converted arguments in schema order; raises Mismatch."""
         args = self._gathered(args)
+        if kwargs and self.method and len(self.arguments) == 1:
+            raise Mismatch(f"TensorBase.{self.op.name}() takes no keyword arguments")
         if len(args) > len(self.positional):
             raise Mismatch(self._too_many(len(args)))
         values: list[Any] = []
@@ -248,15 +111,13 @@ class Signature:
 
     def _unexpected(self, left: dict[str, Any], given: int) -> str:
         name = next(iter(left))
-        if self.method and len(self.arguments) == 1:
-            return f"TensorBase.{self.op.name}() takes no keyword arguments"
         if name in self.names[:given]:
             return f"{self.op.name}() got multiple values for argument '{name}'"
         return f"{self.op.name}() got an unexpected keyword argument '{name}'"
 
     def _gathered(self, args: Sequence[Any]) -> Sequence[Any]:
         first = self.first
-        if self.varargs and len(args) > first and is_int(args[first]):
+        if self.varargs and len(args) > first and is_index(args[first]):
             return (*args[:first], tuple(args[first:]))
         return args
 
@@ -470,9 +331,12 @@ class Function:
         start = f"{self.__name__}() received an invalid combination of arguments - got "
         text = f"{start}{given(shown, kwargs)}"
         if len(self.signatures) == 1:
-            if unknown := unrecognized(self.signatures[0], kwargs):
+            only = self.signatures[0]
+            if unknown := unrecognized(only, len(shown), kwargs):
                 return TypeError(f"{start}unrecognized keyword arguments: {', '.join(unknown)}")
-            return TypeError(f"{text}, but expected {self.signatures[0].shown()}")
+            return TypeError(
+                f"{start}{marked(only, shown, kwargs) or given(shown, kwargs)}, but expected {only.shown()}"
+            )
         lines = [f" * {signature.shown()}\n{why_not(signature, shown, kwargs)}" for signature in self.signatures]
         return TypeError(f"{text}, but expected one of:\n" + "".join(lines))
 

@@ -440,7 +440,9 @@ def check_fit(target: Tensor, shape: tuple[int, ...], kind: dtype) -> None:
 
 def stored(target: Tensor, value: Any) -> Any:
     """What has to stand in memory for ``target``, which may be seen conjugated or negated, to read as ``value``."""
-    value = np.conj(value.astype(target.dtype.np)) if target._conj else value
+    if target._conj or target._neg:
+        value = value.astype(target.dtype.np)
+    value = np.conj(value) if target._conj else value
     return np.negative(value) if target._neg else value
 
 

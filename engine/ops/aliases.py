@@ -29,7 +29,6 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "ge": ("greater_equal",),
     "outer": ("ger",),
     "mm": ("spmm",),
-    "linalg_inv": ("inverse",),
     "linalg_householder_product": ("orgqr",),
 }
 # Overloads for a number that these have of their own; the first names take it as a tensor.
@@ -37,6 +36,7 @@ FOR_NUMBERS: dict[tuple[str, str], str] = {
     ("multiply", "Tensor"): "Scalar other",
     ("subtract", "Tensor"): "Scalar other, Scalar alpha=1",
     ("divide", "Tensor"): "Scalar other",
+    ("div", "Tensor_mode"): "Scalar other, *, str? rounding_mode",
     ("divide", "Tensor_mode"): "Scalar other, *, str? rounding_mode",
     ("true_divide", "Tensor"): "Scalar other",
     ("floor_divide", ""): "Scalar other",
@@ -47,7 +47,7 @@ WITHOUT = {"true_divide": ("Tensor_mode", "Scalar_mode")}
 
 def _add(op: Op, base: str, second: str) -> None:
     name = op.name.replace(base, second, 1)
-    method = op.method or second in ("inverse", "orgqr")
+    method = op.method or second == "orgqr"
     define(
         op.schema.text.replace(op.name, name, 1),
         doc=f"{op.doc} Another name of {base}.",

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from stridescope.engine.dispatch.call import failed
+from stridescope.engine.dispatch.converters import is_number
 from stridescope.engine.dispatch.older_forms import with_older_forms
 from stridescope.engine.dispatch.op import Op
-from stridescope.engine.dispatch.parser import Function, is_number
+from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.dispatch.plans import Unplanned
 from stridescope.engine.dispatch.torch_function import ALIASES, answered, overriding
 from stridescope.engine.events import journal

@@ -9,8 +9,8 @@ from stridescope.engine.autograd import leaf
 from stridescope.engine.autograd.api import backward
 from stridescope.engine.autograd.history import mark_inference
 from stridescope.engine.autograd.lockstep import batch_of
+from stridescope.engine.dispatch.converters import is_number
 from stridescope.engine.dispatch.invalid_arguments import type_name
-from stridescope.engine.dispatch.parser import is_number
 from stridescope.engine.dtype import FLOAT, scalar_name
 from stridescope.engine.layout import (
     channels_last,

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.converters import is_number
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.parser import is_number
 from stridescope.engine.dtype import FLOAT, INTEGER, int64, scalar_name
 from stridescope.engine.ops.filling import fill_with
 from stridescope.engine.ops.from_data import array_of

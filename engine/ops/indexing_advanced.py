@@ -184,6 +184,27 @@ def _fills_masks(indices: Indices, values: Tensor, accumulate: bool) -> bool:
     return values._array.size == 1 and not accumulate and len(given) == 1 and given[0] in (bool_, uint8)
 
 
+def _put_before(self: Tensor, places: Sequence[Array | None], source: Array, accumulate: bool) -> None:
+    """Write what comes before the first position outside the tensor, as PyTorch does before it raises."""
+    spread = np.indices(source.shape, sparse=True)
+    used = [d for d, place in enumerate(places) if place is not None]
+    gathered = places[used[0]].ndim  # type: ignore[union-attr]
+    together = used == list(range(used[0], used[-1] + 1))
+    start = used[0] if together else 0
+    kept = iter([*range(start), *range(start + gathered, source.ndim)])
+    whole = []
+    for dim in range(self._array.ndim):
+        place = places[dim] if dim < len(places) else None
+        if place is not None:
+            place = place.reshape((*place.shape, *(1,) * (source.ndim - start - gathered)))
+        whole.append(np.broadcast_to(spread[next(kept)] if place is None else place, source.shape).ravel())
+    sizes = self._array.shape
+    wrong = np.logical_or.reduce([(w < -n) | (w >= n) for w, n in zip(whole, sizes, strict=True)])
+    before = int(np.argmax(wrong))
+    for key, value in zip(zip(*(w[:before] for w in whole), strict=True), source.ravel()[:before], strict=True):
+        self._array[key] = self._array[key] + value if accumulate else value
+
+
 def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> None:
     """Write ``values`` at the indices; equal positions add up when ``accumulate``."""
     one_value = _fills_masks(indices, values, accumulate)
@@ -218,9 +239,13 @@ def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Non
             f"Index put requires the source and destination dtypes match, got {scalar_name(self.dtype)} for the "
             f"destination and {scalar_name(values.dtype)} for the source."
         )
-    places = _within_bounds(self, places)
-    key = key_of(places)
     source = stored(self, source)
+    try:
+        places = _within_bounds(self, places)
+    except IndexError:
+        _put_before(self, places, source, accumulate)
+        raise
+    key = key_of(places)
     if not accumulate:
         self._array[key] = source
     elif self.dtype.name == "bool":

@@ -15,9 +15,9 @@ from stridescope.engine.autograd.modes import grad_mode, in_cpp
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, dtype, float32
+from stridescope.engine.dtype import FLOAT, dtype, float32, scalar_name
 from stridescope.engine.kernels.normal_rows import as_rows, centre, gradient_of_rows, inverse_deviation
-from stridescope.engine.layout import suggests_channels_last, wrap_dim
+from stridescope.engine.layout import is_channels_last, suggests_channels_last, wrap_dim
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
@@ -86,6 +86,12 @@ def _batch_norm(
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     if input.dtype.category != FLOAT:
+        alike = running_mean is not None and running_mean.dtype is input.dtype and input.dtype.category < FLOAT
+        if training and alike and not (input.is_contiguous() or is_channels_last(input._array.shape, input.strides)):
+            raise RuntimeError(
+                "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
+                f"Got: {scalar_name(input.dtype)}"
+            )
         raise not_implemented("batch_norm", input.dtype)
     kind = kind_of_statistics(input, weight, bias, running_mean, running_var)
     rows = _channels(resolved(input))

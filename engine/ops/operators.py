@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from stridescope.engine.dispatch.call import number_first
+from stridescope.engine.dispatch.converters import is_number
 from stridescope.engine.dispatch.op import DECLARED, Op
-from stridescope.engine.dispatch.parser import is_number
 from stridescope.engine.dtype import INTEGER
 from stridescope.engine.tensor import Tensor
 

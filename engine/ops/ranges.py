@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.device import CPU, device
+from stridescope.engine.dispatch.converters import plain_number
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.parser import plain_number
 from stridescope.engine.dtype import (
     BOOL,
     INTEGER,

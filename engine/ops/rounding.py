@@ -12,7 +12,7 @@ from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.result_strides import blank, like_strides, output_strides
-from stridescope.engine.dispatch.run import Strides, cast, into, laid_out
+from stridescope.engine.dispatch.run import Strides, cast, into, laid_out, store
 from stridescope.engine.dtype import FLOAT, bool_
 from stridescope.engine.ops.lookup import where
 from stridescope.engine.tensor import Tensor, bump_version, fresh
@@ -149,7 +149,7 @@ def _abs_inplace(self: Tensor) -> Tensor:
     if self.dtype.is_complex:
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     refuse_internal_overlap(self)
-    self._array[...] = _abs_kernel(self)._array
+    store(self, _abs_kernel(self))
     return self
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from stridescope.engine.device import CPU, DefaultDevice, device
 from stridescope.engine.device import device as device_of
+from stridescope.engine.dispatch.converters import is_number
 from stridescope.engine.dispatch.invalid_arguments import type_name
-from stridescope.engine.dispatch.parser import is_number
 from stridescope.engine.dispatch.promote import result_type as result_type_of
 from stridescope.engine.dtype import BY_NAME, FLOAT, can_cast, defaults, dtype, promote_types
 from stridescope.engine.ops.creation import place_of
