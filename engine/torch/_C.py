@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from stridescope.engine.autograd.modes import switch_grad
 from stridescope.engine.devices.registry import allocator_settings
 from stridescope.engine.devices.registry import current_device as _current_device
 from stridescope.engine.devices.streams import current_stream as _current_stream
@@ -65,6 +66,7 @@ def _functions(namespace: str, prefix: str = "") -> SimpleNamespace:
     return SimpleNamespace(**{prefix + name: function for name, function in FUNCTIONS[namespace].items()})
 
 
+_set_grad_enabled = switch_grad
 _nn = _functions("torch._C._nn")
 _nn.one_hot = FUNCTIONS["torch.nn.functional"]["one_hot"]
 _linalg, _fft = _functions("torch.linalg", "linalg_"), _functions("torch.fft", "fft_")

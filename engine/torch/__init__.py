@@ -103,13 +103,14 @@ Overrides.at_first.append(lambda: importlib.import_module(f"{__name__}.overrides
 
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
-    "_C", "__config__", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributions", "fft", "func",
-    "functional", "fx", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "overrides",
+    "_C", "__config__", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributions", "fft",
+    "func", "functional", "fx", "linalg", "masked", "multiprocessing", "nn", "ops", "optim", "overrides",
     "profiler", "random", "return_types", "serialization", "signal", "special", "testing", "utils",
 )  # fmt: skip
 # Names whose module is loaded when a script first asks for them.
 LATER = {
-    "load": "serialization", "save": "serialization", "compile": "compiler", "vmap": "func", "GradScaler": "amp",
+    "load": "serialization", "save": "serialization", "compile": "compiler", "SymInt": "_dynamo.symbols",
+    "vmap": "func", "GradScaler": "amp",
     "Event": "streams", "Stream": "streams", "svd_lowrank": "_lowrank", "pca_lowrank": "_lowrank",
 }  # fmt: skip
 

@@ -112,9 +112,20 @@ def _methods() -> dict[str, Callable[..., Any]]:
 # Methods that give Python something of the tensor's elements.
 VALUES = frozenset(
     ("__bool__", "__float__", "__int__", "__index__", "__complex__", "__array__", "__repr__", "__str__", "__format__",
-     "__contains__", "__reduce_ex__", "__deepcopy__", "item", "tolist", "numpy", "is_nonzero", "data_ptr",
+     "__contains__", "__iter__", "__reduce_ex__", "__deepcopy__", "item", "tolist", "numpy", "is_nonzero", "data_ptr",
      "backward", "register_hook", "retain_grad")
 )  # fmt: skip
+
+
+# Properties that make another tensor of it.
+PROPERTIES = ("T", "mT", "H", "mH", "real", "imag", "data")
+
+
+def _watched_property(watcher: Watcher, name: str, usual: Any) -> property:
+    def read(tensor: Tensor) -> Any:
+        return watcher(getattr, lambda this, _: usual.__get__(this), (tensor, name), {}, "getattr")
+
+    return property(read, usual.__set__, usual.__delete__)
 
 
 def _watched_method(watcher: Watcher, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,6 +152,7 @@ def watched(watcher: Watcher) -> Iterator[None]:
     functions = python_functions()
     codes = [function.__code__ for function in functions]
     methods = _methods()
+    properties = {name: vars(Tensor)[name] for name in PROPERTIES}
 
     def call(function: Function, /, *args: Any, **kwargs: Any) -> Any:
         return watcher(function, functools.partial(usual, function), args, kwargs)
@@ -151,11 +163,13 @@ def watched(watcher: Watcher) -> Iterator[None]:
             function.__code__ = _with_watcher(function, seen)
         for name, method in methods.items():
             setattr(Tensor, name, _watched_method(watcher, name, method))
+        for name, usual_property in properties.items():
+            setattr(Tensor, name, _watched_property(watcher, name, usual_property))
         _call_with(call)
         yield
     finally:
         _call_with(usual)
-        for name, method in methods.items():
+        for name, method in (methods | properties).items():
             setattr(Tensor, name, method)
         for function, code in zip(functions, codes, strict=True):
             function.__code__ = code

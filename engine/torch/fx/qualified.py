@@ -34,6 +34,7 @@ def _names() -> dict[int, tuple[str, str]]:
                 found.setdefault(id(function), (module, name))
     found[id(nn_functional.one_hot)] = ("torch._C._nn", "one_hot")
     found[id(nn_functional.pad)] = ("torch.nn.functional", "pad")
+    found[id(torch._C._set_grad_enabled)] = ("torch._C", "_set_grad_enabled")
     found[id(torch._assert)] = ("torch", "_assert")
     return found
 

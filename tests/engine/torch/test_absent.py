@@ -92,11 +92,6 @@ def test_compiled_models_run_as_they_are_written(run: Run) -> None:
     )
 
 
-def test_a_backend_of_ones_own_is_not_here() -> None:
-    with pytest.raises(NotImplementedError, match="a backend of your own is not in Stridescope yet"):
-        torch.compile(lambda x: x, backend=lambda graph, inputs: graph)
-
-
 def test_switches_of_backends_keep_what_they_are_told() -> None:
     with torch.backends.cudnn.flags(enabled=False, benchmark=True, deterministic=True):
         assert torch.backends.cudnn.benchmark and torch.backends.cudnn.deterministic

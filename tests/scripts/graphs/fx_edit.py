@@ -1,4 +1,4 @@
-# Graphs read, run, changed and made again.
+"""Graphs read, run, changed and made again."""
 import torch, torch.fx as fx, torch.nn as nn, torch.nn.functional as F, math
 from math import sqrt
 def my(x,y): return x+y

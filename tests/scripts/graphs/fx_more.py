@@ -1,4 +1,4 @@
-# Graphs in courses: a pass that swaps activations, fusing conv and batch norm, quantities by node, deep copies.
+"""Graphs in courses: a pass that swaps activations, fusing conv and batch norm, quantities by node, deep copies."""
 import copy
 import operator
 import torch

@@ -1,4 +1,4 @@
-# Programs as graphs: what symbolic tracing makes of calls, and what it refuses.
+"""Programs as graphs: what symbolic tracing makes of calls, and what it refuses."""
 import torch, torch.fx as fx, torch.nn as nn, torch.nn.functional as F, math
 class M(nn.Module):
     def __init__(s):
