@@ -8,15 +8,7 @@ import numpy as np
 
 from stridescope.engine import torch
 from stridescope.engine.tensor import Tensor
-
-
-def pillow() -> Any:
-    """Pillow's ``Image``; raises ImportError that says how to get it."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise ImportError("pictures need Pillow: pip install pillow") from None
-    return Image
+from stridescope.engine.torch._pillow import pillow
 
 
 def is_picture(value: Any) -> bool:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from stridescope.engine import torch
+from stridescope.engine.torch._pillow import pillow
 from stridescope.engine.torchvision.datasets.vision import Transform, VisionDataset
-from stridescope.engine.torchvision.images import picture_of, pillow
+from stridescope.engine.torchvision.images import picture_of
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from stridescope.engine import torch
 from stridescope.engine.ops.from_data import tensor as tensor_of
-from stridescope.engine.torchvision.images import is_picture, picture_of, pillow, pixels, size_of
+from stridescope.engine.torch._pillow import pillow
+from stridescope.engine.torchvision.images import is_picture, picture_of, pixels, size_of
 from stridescope.engine.torchvision.transforms.functional import convert_image_dtype, crop, resize, rgb_to_grayscale
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from stridescope.engine import torch
 from stridescope.engine.tensor import Tensor
-from stridescope.engine.torchvision.images import is_picture, picture_of, pillow, pixels, size_of
+from stridescope.engine.torch._pillow import pillow
+from stridescope.engine.torchvision.images import is_picture, picture_of, pixels, size_of
 
 to_pil_image = picture_of
 

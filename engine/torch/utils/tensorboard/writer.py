@@ -14,9 +14,9 @@ import numpy as np
 
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch._not_yet import refusal
+from stridescope.engine.torch._pillow import pillow
 from stridescope.engine.torch.utils.tensorboard import messages
 from stridescope.engine.torch.utils.tensorboard.records import EventFile
-from stridescope.engine.torchvision.images import pillow
 
 SMALLEST, LARGEST, GROWTH = 1e-12, 1e20, 1.1  # of the "tensorflow" bins, each this much wider than the one before
 NOT_YET = (
