@@ -361,6 +361,9 @@ class Into:
         self.quick: frozenset[dtype] = frozenset()
         if isinstance(run, Pointwise) and isinstance(run.ufunc, np.ufunc) and run.ufunc.nin == 2:
             self.ufunc, self.quick = run.ufunc, run.quick
+        inner = run.run if isinstance(run, Guarded) else run
+        computing = isinstance(inner, Pointwise) and inner.floats and inner.gives is None
+        self.pointwise = inner if isinstance(inner, Pointwise) and computing else None
 
     def __call__(self, target: Tensor, *args: Any) -> Tensor:
         """Compute, and write into ``target``."""
@@ -369,13 +372,13 @@ class Into:
             if other is not None:
                 self.ufunc(target._array, other, out=target._array)
                 return target
-        elif self.ufunc is not None and target._plain and target.dtype in FLOATS and _is_scaled(args):
-            other = self._like(target, args[0])
-            if other is not None:  # an optimizer's step
-                target._array[...] = self.run.function(target._array, other, args[1])  # type: ignore[attr-defined]
-                return target
         if isinstance(self.run, (Pointwise, Guarded)):
             self.run.admit(target, *args)
+        if self.pointwise is not None and target._plain and target.dtype in FLOATS:  # an optimizer's step
+            values = self._alike(target, args, self.pointwise.operands(len(args) + 1) - 1)
+            if values is not None:
+                target._array[...] = self.pointwise.function(target._array, *values)
+                return target
         if not self.lenient:
             refuse_overlap(target, args)
         if target.device is CPU:
@@ -395,6 +398,21 @@ class Into:
             raise
         return result
 
+    def _alike(self, target: Tensor, args: tuple[Any, ...], count: int) -> list[Any] | None:
+        """The arguments for NumPy when the first ``count``, the operands, are of the target's kind, else None."""
+        values = []
+        for operand in args[:count]:
+            value = self._like(target, operand)
+            if value is None:
+                return None
+            if value is operand:
+                if count > 1 and journal.emit is not None:  # who records hears of promotions
+                    return None
+                value = operand_array(operand, target.dtype)
+            values.append(value)
+        values.extend(args[count:])
+        return values
+
     def _like(self, target: Tensor, other: Any) -> Any:
         """The other operand for NumPy when it is of the target's kind and layout, else None."""
         if isinstance(other, Tensor):
@@ -408,11 +426,6 @@ class Into:
 def _unscaled(args: tuple[Any, ...]) -> bool:
     """Whether nothing follows the other operand, or an ``alpha`` of 1 (which True and 1.0 are not)."""
     return len(args) == 1 or (len(args) == 2 and args[1] == 1 and args[1].__class__ is int)
-
-
-def _is_scaled(args: tuple[Any, ...]) -> bool:
-    """Whether another tensor follows, and how often it is to be taken (``alpha``)."""
-    return len(args) == 2 and isinstance(args[0], Tensor) and args[1].__class__ in (int, float)
 
 
 def into(run: Run, lenient: bool = False) -> Run:

@@ -362,21 +362,31 @@ addcdiv = define(
 
 def _lerp(a: Any, b: Any, weight: Any) -> Any:
     # Two formulas meet in the middle, so that weight 1 gives exactly b.
-    distance, rest = np.subtract(b, a), np.subtract(np.asarray(weight).dtype.type(1), weight)
+    distance, low = np.subtract(b, a), np.less(np.abs(weight), 0.5)
+    if not np.ndim(weight):
+        return _from_start(a, distance, weight) if low else _from_end(b, distance, weight)
+    return np.where(low, _from_start(a, distance, weight), _from_end(b, distance, weight))
+
+
+def _from_start(a: Any, distance: Any, weight: Any) -> Any:
     if _is_fused(distance):
-        low, high = (fused(distance, part, near, distance.dtype) for part, near in ((weight, a), (-rest, b)))
-    else:
-        low, high = np.add(a, np.multiply(weight, distance)), np.subtract(b, np.multiply(distance, rest))
-    return np.where(np.less(np.abs(weight), 0.5), low, high)
+        return fused(distance, weight, a, distance.dtype)
+    return np.add(a, np.multiply(weight, distance))
 
 
-def _lerp_scalar(self: Tensor, end: Tensor, weight: Any) -> Tensor:
+def _from_end(b: Any, distance: Any, weight: Any) -> Any:
+    rest = np.subtract(np.asarray(weight).dtype.type(1), weight)
+    if _is_fused(distance):
+        return fused(distance, -rest, b, distance.dtype)
+    return np.subtract(b, np.multiply(distance, rest))
+
+
+def _check_lerp(self: Tensor, end: Tensor, weight: Any) -> None:
     if self.dtype is not end.dtype:
         raise RuntimeError(f"expected dtype {cpp_name(self.dtype)} for `end` but got dtype {cpp_name(end.dtype)}")
     if self.dtype.category <= INTEGER:
         broadcast_shapes(self._array.shape, end._array.shape)
         raise not_implemented("lerp_kernel_scalar", self.dtype)
-    return _lerp_kernel(self, end, weight)
 
 
 def _lerp_tensor(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
@@ -408,7 +418,7 @@ lerp = define(
 lerp_scalar = define(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
     doc="Goes from self towards end by a share of the way.",
-    run=_lerp_scalar,
+    run=Guarded(_check_lerp, _lerp_kernel),
     node="LerpBackward0",
     grads={
         "self": lambda grad, weight: grad * (1 - conj(weight)),
