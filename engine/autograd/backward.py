@@ -43,7 +43,7 @@ def execute(
             Relay(task.run_alone).wait()
         else:
             task.run()
-        _finish(task, outer)
+        _finish(task)
     finally:
         running.depth -= 1
         running.task, grad_mode.enabled = outer, enabled
@@ -71,10 +71,7 @@ def _start(task: Task, roots: Sequence[Edge], gradients: Sequence[Tensor | None]
             task.ready(node)
 
 
-def _finish(task: Task, outer: Task | None) -> None:
-    """Run the callbacks queued during the pass; one inside another leaves them to the outermost."""
-    if outer is not None:
-        outer.callbacks.extend(task.callbacks)
-        return
+def _finish(task: Task) -> None:
+    """Run the callbacks queued during the pass; a pass inside another runs its own at its own end."""
     while task.callbacks:
         task.callbacks.pop(0)()

@@ -38,10 +38,6 @@ def _annotated(the_type: Any, the_value: Any) -> Any:
 _NO_DEVICE: dict[str, Callable[[], Any]] = {"is_available": _no, "device_count": _none, "is_initialized": _no}
 # What a module that is not here answers nevertheless.
 MODULES: dict[str, dict[str, Any]] = {
-    "distributed": {
-        "is_available": _no, "is_initialized": _no, "is_nccl_available": _no, "is_gloo_available": _no,
-        "is_mpi_available": _no, "is_torchelastic_launched": _no,
-    },
     "jit": {
         "is_scripting": _no, "is_tracing": _no, "ignore": _marking, "unused": _itself, "export": _itself,
         "annotate": _annotated, "Final": typing.Final,
@@ -52,7 +48,7 @@ MODULES: dict[str, dict[str, Any]] = {
     **{
         name: {}
         for name in (
-            "ao", "classes", "export", "futures", "hub", "library", "monitor", "nested", "onnx",
+            "ao", "classes", "export", "hub", "library", "monitor", "nested", "onnx",
              "package", "quantization", "sparse",
         )
     },

@@ -33,6 +33,14 @@ NAMES: dict[str, tuple[str, ...]] = {
         "activate_flash_attention_impl", "bias", "current_flash_attention_impl", "flex_attention",
         "list_flash_attention_impls", "register_flash_attention_impl", "restore_flash_attention_impl", "varlen",
     ),
+    "torch.nn.parallel": (
+        "DistributedDataParallelCPU", "comm", "gather", "parallel_apply", "replicate", "scatter", "scatter_gather",
+    ),
+    "torch.distributed.algorithms": ("join", "model_averaging"),
+    "torch.distributed.algorithms.ddp_comm_hooks": (
+        "DDPCommHookType", "debugging_hooks", "optimizer_overlap_hooks", "post_localSGD_hook", "powerSGD_hook",
+        "quantization_hooks", "register_ddp_comm_hook",
+    ),
     "torch.distributions": ("GeneralizedPareto", "LKJCholesky", "Wishart"),
     "torch.optim": ("swap_in_optimizer_params_and_state",),
     "torch.utils.data": (
@@ -57,6 +65,13 @@ NAMES: dict[str, tuple[str, ...]] = {
         "DoubleStorage", "FloatStorage", "GreenContext", "HalfStorage", "IntStorage", "LongStorage", "ShortStorage",
         "comm", "current_blas_handle", "current_solver_handle", "gds", "green_contexts", "jiterator",
         "make_graphed_callables", "nccl", "sparse", "tunable",
+    ),
+    "torch.distributed": (
+        "DebugLevel", "DeviceMesh", "Logger", "ProcessGroupGloo", "Reducer", "argparse_util", "autograd", "breakpoint",
+        "c10d_logger", "checkpoint", "collective_utils", "config", "debug", "device_mesh", "elastic",
+        "flight_recorder", "fsdp", "get_debug_level", "init_device_mesh", "launch", "launcher", "logging_handlers",
+        "nn", "optim", "pipelining", "record_comm", "remote_device", "rpc", "run", "set_debug_level",
+        "set_debug_level_from_env", "shrink_group", "split_group", "tensor", "utils",
     ),
     "torch.autograd": ("profiler_legacy",),
     "torch.autograd.profiler": (

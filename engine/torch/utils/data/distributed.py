@@ -11,7 +11,10 @@ from stridescope.engine.torch.utils.data.sampler import Sampler
 
 
 class DistributedSampler(Sampler[int]):
-    """Every ``num_replicas``-th index, from ``rank`` on; all shares have the same length."""
+    """Every ``num_replicas``-th index, from ``rank`` on; all shares have the same length.
+
+    Both are by default those of the process group, which must be there then (ValueError).
+    """
 
     def __init__(
         self,
@@ -23,9 +26,10 @@ class DistributedSampler(Sampler[int]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise NotImplementedError(
-                "torch.distributed is not in Stridescope yet: give DistributedSampler num_replicas and rank"
-            )
+            from stridescope.engine.torch import distributed  # a loader without it does without it
+
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
         if rank >= num_replicas or rank < 0:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank

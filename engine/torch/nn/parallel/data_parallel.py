@@ -1,4 +1,4 @@
-"""``torch.nn.parallel``: DataParallel on no device or on one; the rest says that it is not here."""
+"""``DataParallel`` on no device or on one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from stridescope.engine.device import device
 from stridescope.engine.devices.registry import cuda_devices
-from stridescope.engine.torch._not_yet import attribute_of
 from stridescope.engine.torch.nn.modules.module import Module
 
 
@@ -32,20 +31,33 @@ class DataParallel(Module):
         if not self.device_ids:
             return self.module(*inputs, **kwargs)
         on = device("cuda", self.device_ids[0])
-        moved = [_moved(value, on) for value in inputs]
-        return self.module(*moved, **{name: _moved(value, on) for name, value in kwargs.items()})
+        return self.module(
+            *(moved(value, on) for value in inputs), **{name: moved(value, on) for name, value in kwargs.items()}
+        )
 
 
-def _moved(value: Any, on: Any) -> Any:
+def moved(value: Any, on: Any) -> Any:
+    """The tensors in nested lists, tuples and dicts, on a device."""
     if hasattr(value, "to"):
         return value.to(on)
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        return type(value)(_moved(each, on) for each in value)
+        return type(value)(moved(each, on) for each in value)
     if isinstance(value, dict):
-        return {key: _moved(each, on) for key, each in value.items()}
+        return {key: moved(each, on) for key, each in value.items()}
     return value
 
 
+def data_parallel(
+    module: Module,
+    inputs: Any,
+    device_ids: Any = None,
+    output_device: Any = None,
+    dim: int = 0,
+    module_kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """Call a module as DataParallel would; ``inputs`` is one value or a tuple of them."""
+    arguments = inputs if isinstance(inputs, tuple) else (inputs,)
+    return DataParallel(module, device_ids, output_device, dim)(*arguments, **(module_kwargs or {}))
+
+
 DataParallel.__module__ = "torch.nn.parallel.data_parallel"
-__getattr__ = attribute_of("torch.nn.parallel")
-__all__ = ["DataParallel"]
