@@ -315,12 +315,17 @@ def canonical(array: Array) -> Array:
     return np.ndarray(array.shape, array.dtype, array, 0, strides)
 
 
+def blank_with(shape: tuple[int, ...], strides: tuple[int, ...], kind: np.dtype[Any]) -> Array:
+    """An array without elements that has these strides (in bytes); ``fresh`` leaves them as they are."""
+    return np.ndarray(shape, kind, bytearray(), 0, strides)
+
+
 def strided(storage: Storage, layout: Layout, kind: dtype) -> Array:
     """An array that reads ``storage`` by ``layout``; raises ValueError when it would leave the storage."""
     item = kind.itemsize
     strides = tuple(s * item for s in layout.strides)
     if 0 in layout.sizes:
-        return np.ndarray(layout.sizes, kind.np, bytearray(), 0, strides)
+        return blank_with(layout.sizes, strides, kind.np)
     return np.ndarray(layout.sizes, kind.np, storage.raw, layout.offset * item, strides)
 
 

@@ -165,7 +165,8 @@ def _second(
     if second is not None:
         into_input = backward.call(grad_output, input, second, None, *how, (True, False, False))[0]
     if first is not None:
-        into_weight = backward.call(grad_output, first, weight, None, *how, (False, True, False))[1]
+        found = backward.call(grad_output, first, weight, None, *how, (False, True, False))[1]
+        into_weight = found.transpose(0, 1).contiguous().transpose(0, 1)  # PyTorch convolves with both of these swapped
     return outer, into_input, into_weight
 
 

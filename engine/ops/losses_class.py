@@ -11,7 +11,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import one_device, resolved
 from stridescope.engine.dtype import dtype, int64, scalar_name, uint8
-from stridescope.engine.ops.arithmetic import mul_scalar
+from stridescope.engine.ops.arithmetic import add_scalar, mul_scalar
 from stridescope.engine.ops.division import div_scalar
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.losses import MEAN, NONE, SUM
@@ -279,7 +279,7 @@ def _with_probabilities(input: Tensor, target: Tensor, weight: Tensor | None, re
         )
     logs = input.log_softmax(axis, input.dtype)
     if smoothing > 0:
-        target = target * (1 - smoothing) + smoothing / classes
+        target = add_scalar.call(mul_scalar.call(target, 1 - smoothing), smoothing / classes, 1)
     product = logs * target
     if weight is not None:
         product = product * (weight if input.dim() == 1 else weight.view((1, -1, *(1,) * (input.dim() - 2))))

@@ -14,7 +14,7 @@ from stridescope.engine.dispatch.launches import read_back
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FROM_NUMPY, scalar_name
 from stridescope.engine.storage import Array, Storage
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.tensor import Tensor, blank_with, fresh
 from stridescope.engine.warn import internal, warn, warn_once
 
 # Called with every tensor whose value becomes a Python number, and whether it decides a condition. Mostly empty.
@@ -181,6 +181,8 @@ def from_numpy(ndarray: Any) -> Tensor:
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     _check_array(ndarray)
     tensor = fresh(ndarray.view(), FROM_NUMPY[ndarray.dtype])
+    if not ndarray.size:  # NumPy's strides of these are zeros, and stay
+        tensor._array = blank_with(ndarray.shape, ndarray.strides, ndarray.dtype)
     tensor._storage = Storage(_extent(ndarray))
     _place_beside(tensor._storage)
     _share(tensor._storage)

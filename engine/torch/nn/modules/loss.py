@@ -84,6 +84,8 @@ class HuberLoss(_Targeted):
     _function, _named = F.huber_loss, ("delta",)
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        if not isinstance(delta, (float, int)):
+            raise TypeError(f"delta must be a float or int, got: {type(delta)}")
         super().__init__(reduction=reduction)
         self.delta = delta
 
