@@ -18,7 +18,7 @@ from stridescope.engine.storage import ALIGNMENT, Array, Storage, Version, flat_
 if TYPE_CHECKING:
     from stridescope.engine.tensor import Tensor
 
-_next_id = itertools.count(1).__next__
+next_tensor_id = itertools.count(1).__next__
 BINS, SAMPLED = 16, 512  # of the histogram in a storage's summary
 _MADE, _WRITTEN, _ENDED = TensorMade.code, StorageWritten.code, OpEnded.code
 
@@ -33,12 +33,12 @@ def tensor_id(tensor: Tensor) -> int:
 def announce(tensor: Tensor) -> None:
     """Give the tensor its id and tell the recording what it is and what it holds."""
     if (emit := journal.emit) is None:
-        tensor._id = _next_id()
+        tensor._id = next_tensor_id()
         return
     if (made := small(tensor)) is not None:
         journal.bundle((MADE, *made))
         return
-    number = tensor._id = _next_id()
+    number = tensor._id = next_tensor_id()
     array, kind, storage = tensor._array, tensor.dtype, tensor._storage or tensor.storage_
     sid = storage._id or storage.announce()
     counter = tensor._version_counter
@@ -61,7 +61,7 @@ def small(tensor: Tensor) -> tuple[Any, ...] | None:
     """
     array, storage, counter = tensor._array, tensor._storage, tensor._version_counter
     nbytes, shape = array.nbytes, array.shape
-    if not 0 < nbytes <= journal.most_values or tensor._base_tensor is not None:
+    if not 0 < nbytes <= journal.keep_values or tensor._base_tensor is not None:
         return None
     kind = tensor.dtype
     shape, steps, strides = kind.row_major.get(shape) or _row_major_strides(kind, shape)
@@ -74,7 +74,7 @@ def small(tensor: Tensor) -> tuple[Any, ...] | None:
         return None
     else:
         sid, address, storage.told = storage.id, storage.address, True
-    number = tensor._id = _next_id()
+    number = tensor._id = next_tensor_id()
     if counter is not None:
         counter.id = number
     return sid, nbytes, address, number, shape, strides, kind.name, tensor._requires_grad, array.tobytes()
@@ -87,7 +87,7 @@ def _view_of_known(tensor: Tensor) -> tuple[Any, ...] | None:
         return None
     if not storage.told or not storage._id:
         return None
-    array, number = tensor._array, _next_id()
+    array, number = tensor._array, next_tensor_id()
     tensor._id = number
     return (
         number, storage._id, array.shape, tensor.strides, tensor.offset, tensor.dtype.name, base._id, counter.id,
@@ -113,13 +113,13 @@ def announce_result(out: Tensor, op: str) -> None:
         array, kind = out._array, out.dtype
         nbytes = array.nbytes
         unasked = out._storage is None and out._version_counter is None and out._base_tensor is None
-        if unasked and 0 < nbytes <= journal.most_values:
+        if unasked and 0 < nbytes <= journal.keep_values:
             shape = array.shape
             shape, steps, strides = kind.row_major.get(shape) or _row_major_strides(kind, shape)
             if steps == array.strides:
                 sid, address = out._promised = next_storage_id(), next_address[0]
                 next_address[0] = address + (nbytes + ALIGNMENT - 1 & -ALIGNMENT)
-                number = out._id = _next_id()
+                number = out._id = next_tensor_id()
                 grad, values = out._requires_grad, array.tobytes()
                 journal.bundle((RESULT, sid, nbytes, address, number, shape, strides, kind.name, grad, values, op))
                 return

@@ -81,8 +81,8 @@ class Tensor:
     """A multi-dimensional view of a storage; the documentation of its methods is PyTorch's."""
 
     __slots__ = (
-        "__dict__", "__weakref__", "_array", "_base_tensor", "_id", "_node", "_plain", "_requires_grad", "_storage",
-        "_version_counter", "dtype",
+        "__dict__", "__weakref__", "_array", "_base_tensor", "_id", "_node", "_plain", "_promised", "_requires_grad",
+        "_storage", "_version_counter", "dtype",
     )  # fmt: skip
 
     # Set on every tensor:
@@ -95,6 +95,7 @@ class Tensor:
     _base_tensor: Any  # None for what is no view
     _plain: bool  # on the CPU, no inference tensor, no conjugate or negative bit: the shortest path is open
     _id: int  # the number in events; 0 before one has named it
+    _promised: tuple[int, int] | None  # the number and address under which the storage was announced before it was made
     # Set on the few tensors that need them; these are the defaults (reading one takes three times a slot's time):
     _device = CPU
     _conj_bit = False
@@ -109,7 +110,6 @@ class Tensor:
     _view_info: Any = None  # how this view was made, for rebasing its history after an in-place write
     _inference = False
     _detached = False  # whether detach_() took it out of a graph
-    _promised: Any = None  # the number and address under which the storage was announced before it was made
     _empty_offset = 0
 
     if TYPE_CHECKING:
@@ -267,7 +267,7 @@ def fresh(array: Array, kind: dtype, on: device = CPU) -> Tensor:
     if not array.size and not any(array.strides) and not isinstance(array.base, bytearray):  # as NumPy makes them
         array = canonical(array)
     tensor._array, tensor.dtype, tensor._requires_grad = array, kind, False
-    tensor._storage = tensor._version_counter = tensor._node = tensor._base_tensor = None
+    tensor._storage = tensor._version_counter = tensor._node = tensor._base_tensor = tensor._promised = None
     tensor._plain, tensor._id = True, 0
     if on is not CPU:
         place(tensor, on)
@@ -346,7 +346,8 @@ def alias(source: Tensor, layout: Layout | None = None, kind: dtype | None = Non
     kind = kind or source.dtype
     tensor: Tensor = _new(Tensor)
     tensor._array = source._array if layout is None else strided(storage, layout, kind)
-    tensor.dtype, tensor._requires_grad, tensor._node, tensor._base_tensor = kind, False, None, None
+    tensor.dtype, tensor._requires_grad = kind, False
+    tensor._node = tensor._base_tensor = tensor._promised = None
     tensor._plain, tensor._id = True, 0
     tensor._storage, tensor._version_counter = storage, source.version_counter
     if not tensor._array.size:
@@ -404,11 +405,11 @@ def _readers(storage: Storage) -> list[Tensor]:
 
 
 def _tensor_freed(tensor: Tensor) -> None:
-    if tensor._id and (emit := journal.emit) is not None:
+    if (number := tensor._id) and (emit := journal.emit) is not None:
         if tensor._storage is None and (promised := tensor._promised) is not None:
-            journal.bundle((GONE, tensor._id, promised[0]))
+            journal.bundle((GONE, number, promised[0]))
         else:
-            emit((_FREED, tensor._id))
+            emit((_FREED, number))
 
 
 def _watch(recording: bool) -> None:

@@ -53,6 +53,7 @@ class Plan(NamedTuple):
         needed: which differentiable inputs need a gradient.
         of_args, of_results: what it keeps.
         tensors: the names of what may be tensors, and so goes when the graph is freed.
+        in_order: the same in the order in which they are saved.
         save: ``save(kept, *arguments)`` gives all of ``of_args`` by name, tensors as ``kept(name, value)`` has them.
         run: ``run(node, gradients, recorded)`` gives one gradient (or list of them) per differentiable input;
             ``recorded`` says whether the formulas are themselves recorded (``create_graph``).
@@ -62,6 +63,7 @@ class Plan(NamedTuple):
     of_args: tuple[Keep, ...]
     of_results: tuple[Keep, ...]
     tensors: tuple[str, ...]
+    in_order: tuple[str, ...]
     save: Callable[..., dict[str, Any]]
     run: Callable[..., tuple[Any, ...]]
 
@@ -80,8 +82,9 @@ def planned(derivative: Derivative, needed: tuple[bool, ...]) -> Plan:
     of_args = tuple(keep for keep in keeps if not keep.of_result)
     of_results = tuple(keep for keep in keeps if keep.of_result)
     tensors = tuple(keep.name for keep in keeps if derivative.keeps_tensors(keep.name))
+    in_order = tuple(keep.name for keep in (*of_args, *of_results) if keep.name in tensors)
     run = _runner(derivative, active, needed, (*of_args, *of_results))
-    return Plan(needed, of_args, of_results, tensors, _saver(derivative, of_args), run)
+    return Plan(needed, of_args, of_results, tensors, in_order, _saver(derivative, of_args), run)
 
 
 def _saver(derivative: Derivative, keeps: Sequence[Keep]) -> Callable[..., dict[str, Any]]:

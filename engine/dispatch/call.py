@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stridescope.engine.announce import tensor_id
+from stridescope.engine.announce import next_tensor_id, tensor_id
 from stridescope.engine.autograd.edges import UNTRACKED, gradient_edge, info_of
 from stridescope.engine.autograd.history import (
     bind_to_view,
@@ -28,26 +28,29 @@ from stridescope.engine.autograd.history import (
 )
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.autograd.node import set_history
-from stridescope.engine.dispatch.recorded import SIMPLE, ended, full, refused
+from stridescope.engine.dispatch.recorded import SIMPLE, are_simple, ended, full, refused
 from stridescope.engine.dispatch.result_strides import output_strides, settled
 from stridescope.engine.dispatch.run import NUMBERS, Pointwise
 from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
 from stridescope.engine.dispatch.templates import (
     ANNOUNCED,
-    BINARY,
+    BINARY_RESULT,
     COMPOSITE,
     COMPOSITE_CALL,
     CORE,
     FITS,
     FITS_OTHER,
+    FITS_SAME,
     INPLACE,
     KERNEL,
+    MADE,
     QUICK_VIEW,
     TEMPLATE,
-    UNARY,
+    UNARY_RESULT,
     VIEW,
     around,
     pattern,
+    quick,
     safe,
     usual,
     written,
@@ -55,17 +58,18 @@ from stridescope.engine.dispatch.templates import (
 from stridescope.engine.dispatch.tracking import make_node, track, tracker
 from stridescope.engine.dtype import FLOAT, dtype
 from stridescope.engine.events import journal
-from stridescope.engine.events.bundles import OPENED
+from stridescope.engine.events.bundles import CALLED, OPENED
 from stridescope.engine.layout import Layout
-from stridescope.engine.storage import Array
+from stridescope.engine.storage import Array, next_address, next_storage_id
 from stridescope.engine.tensor import Tensor, alias, bump_version, canonical
 from stridescope.engine.warn import is_ours
 
 if TYPE_CHECKING:
     from stridescope.engine.dispatch.op import Op
 
-STAGES = {"opened": OPENED, "ended": ended, "simple": SIMPLE,
-          "tensor_id": tensor_id}  # fmt: skip
+STAGES = {"opened": OPENED, "told": CALLED, "ended": ended, "simple": SIMPLE, "are_simple": are_simple,
+          "tensor_id": tensor_id, "next_tensor_id": next_tensor_id, "next_storage_id": next_storage_id,
+          "next_address": next_address}  # fmt: skip
 
 
 def build(op: Op) -> Callable[..., Any]:
@@ -73,10 +77,12 @@ def build(op: Op) -> Callable[..., Any]:
     if op.composite is not None:
         return _composite(op)
     template = (QUICK_VIEW if op.quick else VIEW) if op.view else INPLACE if op.schema.writes else KERNEL
+    result = ""
     first_is_tensor = op.schema.arguments[0].is_tensor if op.schema.arguments else False
     if template is KERNEL and isinstance(op.run, Pointwise) and op.run.ufunc is not None and first_is_tensor:
         single = op.run.operands(len(op.schema.arguments)) == 1
-        template = BINARY if not single else UNARY if op.run.gives is None else KERNEL
+        result = BINARY_RESULT if not single else UNARY_RESULT if op.run.gives is None else ""
+        template = result + MADE.lstrip("\n") if result else KERNEL
     stages: dict[str, Any] = {
         "run": op.run,
         "stage_track": tracker(op),
@@ -86,7 +92,8 @@ def build(op: Op) -> Callable[..., Any]:
     core = _compiled(around(template, CORE), op, stages)
     stages |= {"core": core, "guarded": _guarded(op, core), "stage_full": full, "stage_failed": failed,
                "stage_refused": _refused, **STAGES}  # fmt: skip
-    call = _compiled(around(template, ANNOUNCED if usual(op.schema) else TEMPLATE), op, stages)
+    frame = ANNOUNCED.replace("#quick", quick(result)) if usual(op.schema) else TEMPLATE
+    call = _compiled(around(template, frame), op, stages)
     call.__doc__ = op.doc
     call.core = core
     return call  # type: ignore[no-any-return]
@@ -175,7 +182,8 @@ def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[st
         names=passed,
         wants=_wants(op),
         plain_rest=rest,
-        fits=FITS_OTHER if other_kind else FITS,
+        fits=FITS_SAME if len(schema.arguments) == 1 else FITS_OTHER if other_kind else FITS,
+        held="".join(f"_{number}, " for number in range(len(schema.arguments))),
         gives="gives" if other_kind else "kind",
         usual=usual(schema),
         pattern=pattern(schema),
@@ -355,8 +363,6 @@ def _track_views(op: Op, args: tuple[Any, ...], source: Tensor, made: tuple[Tens
     if op.derivative is None:  # detach() and its like: the storage is shared, but autograd sees no view
         for result in made if source._inference else ():
             mark_inference(result, "detached")
-        if grad_mode.inference and not source._inference and op.schema.overload == "dtype":
-            mark_inference(made[0])  # PyTorch makes its keys anew
         return
     for result in made:
         mark_view(result, source, multi, _replay(op, args) if op.name in REPLAYED else None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -29,8 +28,13 @@ if TYPE_CHECKING:
 
 _ENDED, _FAILED = OpEnded.code, OpFailed.code
 SIMPLE = frozenset({bool, int, float, str, type(None)})
-KEPT = (Tensor, SavedTensor)  # what a node keeps tensors as
+SAVED_FACTS = len(TensorSaved.__annotations__) - 1  # what TensorSaved says behind the node
 LONGEST_LIST = 64  # items of a list argument that events keep
+
+
+def are_simple(items: tuple[Any, ...]) -> bool:
+    """Whether events keep a tuple as it is."""
+    return len(items) <= LONGEST_LIST and SIMPLE.issuperset(map(type, items))
 
 
 class Interceptors:
@@ -115,36 +119,43 @@ def _announce_joined(out: Tensor, node: Any, name: str) -> None:
         node._id = 0
         return
     node._id = number = next_node_id()
-    facts = (number, type(node).__name__, min(node._sequence, 1 << 62), *edge_ids(node._edges))
+    facts = (number, node.__class__.__name__, min(node._sequence, 1 << 62), *edge_ids(node._edges))
     made = small(out)
     if made is None:
         announce(out)
-    saved: list[tuple[Any, ...]] = []
-    for field, kept in node.saved.items():
-        if isinstance(kept, KEPT):
-            saved.append(_told(field, kept, out))
-        elif kept.__class__ is list:
-            saved += [_told(field, item, out) for item in kept if isinstance(item, KEPT)]
-    if made is not None and len(saved) <= MOST_SAVED:
-        journal.bundle((TRACKED + len(saved), *made, *facts, *itertools.chain(*saved), name))
+    count, saved = _saved_by(node, out)
+    if made is not None and count <= MOST_SAVED:
+        journal.bundle((TRACKED + count, *made, *facts, *saved, name))
         return
     if made is not None:
         journal.bundle((MADE, *made))
     emit((NodeMade.code, *facts, 0))
-    for what in saved:
-        emit((TensorSaved.code, number, *what))
+    for first in range(0, len(saved), SAVED_FACTS):
+        emit((TensorSaved.code, number, *saved[first : first + SAVED_FACTS]))
     emit((GradFnSet.code, out._id, number, 0))
     emit((_ENDED, name, (out._id,)))
 
 
-def _told(field: str, kept: SavedTensor | Tensor, out: Tensor) -> tuple[Any, ...]:
-    """What TensorSaved says behind the node; ``out`` is the new result, which may be what was saved."""
-    bare = isinstance(kept, Tensor)
-    tensor: Any = kept if bare else out if kept._is_output else kept._tensor
-    if not tensor._id:
-        announce(tensor)
-    sid, nbytes = storage_facts(tensor)
-    return (field, tensor._id, sid, nbytes, *((0, False) if bare else (kept._version, kept._is_output)))
+def _saved_by(node: Any, out: Tensor) -> tuple[int, list[Any]]:
+    """How many tensors a node keeps, and what TensorSaved says of each behind the node, one after the other."""
+    count = 0
+    facts: list[Any] = []
+    for field in node.plan.in_order:
+        kept = node.saved[field]
+        for one in kept if kept.__class__ is list else (kept,):
+            if isinstance(one, Tensor):
+                if not one._id:
+                    announce(one)
+                facts += (field, one._id, *storage_facts(one), 0, False)
+            elif one.__class__ is SavedTensor:
+                tensor: Any = out if one._is_output else one._tensor
+                if not tensor._id:
+                    announce(tensor)
+                facts += (field, tensor._id, *storage_facts(tensor), one._version, one._is_output)
+            else:
+                continue
+            count += 1
+    return count, facts
 
 
 def _ids(out: Any) -> tuple[int, ...]:

@@ -32,6 +32,7 @@ def {name}({signature}):
 ANNOUNCED = """
 def {name}({signature}):
     if journal.full:
+#quick
         if not journal.plain or not ({usual}):
             return stage_full(op, guarded, ({names}))
         journal.bundle((opened, {label}, {pattern}, journal.where(), {written}))
@@ -55,8 +56,9 @@ KERNEL = """
     return out
 """
 # Pointwise ops of like operands on the CPU: NumPy's result is PyTorch's when its strides are those of the operands.
-UNARY = """
+UNARY_RESULT = """
     kind = self.dtype
+    r = None
     if kind in quick and self._plain:
         a = self._array
         r = ufunc(a)
@@ -64,26 +66,12 @@ UNARY = """
             r = asarray(r)
         if 1 in a.shape and r.flags.c_contiguous:
             r = canonical(r)
-        if r.strides == a.strides and r.size:
-            out = new(Tensor)
-            out._array = r
-            out.dtype = kind
-            out._storage = out._version_counter = out._node = out._base_tensor = None
-            out._requires_grad = False
-            out._plain = True
-            out._id = 0
-        else:
-            out = run({names})
-    else:
-        out = run({names})
-    if ({wants}) and grad_mode.enabled:
-        stage_track({names}out)
-    return out
 """
 # Whether NumPy's result is laid out as PyTorch's; empty results have strides of their own.
+FITS_SAME = "r.strides == a.strides and r.size"
 FITS = "(r.strides == a.strides or in_order(r, a)) and r.dtype is a.dtype and r.size"
 FITS_OTHER = "r.flags.c_contiguous and orderly(a) and r.dtype is gives.np and 1 not in r.shape and r.size"
-BINARY = """
+BINARY_RESULT = """
     kind = self.dtype
     r = None
     if kind in quick and self._plain{plain_rest}:
@@ -106,24 +94,53 @@ BINARY = """
                         pass
         elif {second}.__class__ in numbers[kind]:
             r = ufunc(a, {second})
-    if r is not None:
-        if r.__class__ is not ndarray:
+        if r is not None and r.__class__ is not ndarray:
             r = asarray(r)
-        if {fits}:
-            out = new(Tensor)
-            out._array = r
-            out.dtype = {gives}
-            out._storage = out._version_counter = out._node = out._base_tensor = None
-            out._requires_grad = False
-            out._plain = True
-            out._id = 0
-        else:
-            out = run({names})
+"""
+MADE = """
+    if r is not None and {fits}:
+        out = new(Tensor)
+        out._array = r
+        out.dtype = {gives}
+        out._storage = out._version_counter = out._node = out._base_tensor = out._promised = None
+        out._requires_grad = False
+        out._plain = True
+        out._id = 0
     else:
         out = run({names})
     if ({wants}) and grad_mode.enabled:
         stage_track({names}out)
     return out
+"""
+# The same while something records: a small result on its own storage is told with its call, in one row. Whatever is
+# not of this kind, a failure too, is left to the longer way. Names of its own begin with an underscore.
+TOLD = """
+        if (_tell := journal.quick) is not None and self._array.nbytes <= journal.keep_values and not (
+            ({wants}) and grad_mode.enabled
+        ):
+            try:
+#result
+            except Exception:
+                r = None
+            _bytes = 0 if r is None else r.nbytes
+            if 0 < _bytes <= journal.keep_values and {fits}:
+                _layout = {gives}.row_major.get(r.shape)
+                if _layout is not None and _layout[1] == r.strides:
+                    {held} = {written}
+                    out = new(Tensor)
+                    out._array = r
+                    out.dtype = {gives}
+                    out._storage = out._version_counter = out._node = out._base_tensor = None
+                    out._requires_grad = False
+                    out._plain = True
+                    _at = next_address[0]
+                    next_address[0] = _at + (_bytes + 63 & -64)
+                    _storage = next_storage_id()
+                    out._promised = _storage, _at
+                    out._id = _number = next_tensor_id()
+                    _tell((told, {label}, {pattern}, journal.where(), _storage, _bytes, _at, _number, _layout[0],
+                           _layout[2], {gives}.name, r.tobytes(), {held}))
+                    return out
 """
 INPLACE = """
     return stage_write(op, ({names}), ({wants}) and grad_mode.enabled)
@@ -146,7 +163,7 @@ QUICK_VIEW = """
             out.dtype = self.dtype
             out._storage = self._storage or self.storage_
             out._version_counter = counter = self._version_counter or self.version_counter
-            out._node = None
+            out._node = out._promised = None
             out._requires_grad = False
             out._plain = True
             out._id = 0
@@ -176,22 +193,32 @@ def around(body: str, frame: str) -> str:
     return before + textwrap.indent(body.strip("\n"), depth) + "\n" + after
 
 
+def quick(result: str) -> str:
+    """The source that computes and tells a result in one go, given what computes it; empty for an op without it."""
+    return TOLD.strip("\n").replace("#result", textwrap.indent(result.strip("\n"), " " * 12)) if result else ""
+
+
 def safe(name: str) -> str:
     """A name of a schema that is no keyword of Python."""
     return f"{name}_" if name in ("from", "lambda", "in", "is", "global") else name
 
 
 def usual(schema: Schema) -> str:
-    """The test, as source, whether all arguments are tensors on the CPU and numbers; empty where none can be."""
+    """The test, as source, whether all are tensors on the CPU, numbers or tuples of them; empty where none can be."""
     first, *rest = schema.arguments or (None,)
     if first is None or not first.is_tensor or any(a.is_tensor and a.listed for a in schema.arguments):
         return ""
     if len([a for a in rest if a.is_tensor]) > 1:
         return ""
     tests = [f"isinstance({safe(first.name)}, Tensor) and {safe(first.name)}._plain"]
-    for name, is_tensor in ((safe(a.name), a.is_tensor) for a in rest):
+    for argument in rest:
+        name = safe(argument.name)
         number = f"{name}.__class__ in simple"
-        tests.append(f"({name}._plain if isinstance({name}, Tensor) else {number})" if is_tensor else number)
+        if argument.is_tensor:
+            number = f"{name}._plain if isinstance({name}, Tensor) else {number}"
+        elif argument.listed:
+            number = f"{number} or {name}.__class__ is tuple and are_simple({name})"
+        tests.append(f"({number})")
     return " and ".join(tests)
 
 

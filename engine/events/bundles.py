@@ -16,11 +16,15 @@ from typing import Any
 
 from stridescope.engine.events.base import Event, Wire
 from stridescope.engine.events.graph import GradFnSet, NodeMade, TensorSaved
+from stridescope.engine.events.line import LineReached, NameBound
 from stridescope.engine.events.op import KeysChosen, OpBegan, OpEnded
 from stridescope.engine.events.tensor import StorageFreed, StorageMade, StorageWritten, TensorFreed, TensorMade
 
 FIRST_BUNDLE = 128  # the codes from here on are bundles', those below are events'
-INLINE = 256  # bytes: values up to this length stand in the event; a recording keeps longer ones once each
+_PLACE = "frame source line column end_line end_column"
+_CALL = f"op inputs arguments {_PLACE}"
+_OF_CALL = len(_CALL.split())
+INLINE = 256  # bytes: values up to this length stand in the row; a recording keeps longer ones once each
 MOST_SAVED = 2  # tensors that a node in a bundle can have saved
 
 # Where a field of an event has its value: the position in the bundle's row (a negative one: a tuple of what stands
@@ -34,13 +38,27 @@ def _placed(row: Sequence[Any]) -> list[Any]:
 
 
 def _called(row: Sequence[Any]) -> list[Any]:
-    code, op, pattern, place, *arguments = row
+    code, op, pattern, place = row[:4]
+    first = len(row) - len(pattern)
+    if first < 4:
+        raise IndexError(f"{len(row)} fields and {len(pattern)} arguments")
+    arguments = row[first:]
     inputs = tuple([value for letter, value in zip(pattern, arguments, strict=True) if letter == "t"])
     written = [f"%{value}" if letter == "t" else value for letter, value in zip(pattern, arguments, strict=True)]
-    return [code, op, inputs, tuple(written), *place]
+    return [code, op, inputs, tuple(written), *place, *row[4:first]]
 
 
-FORMS: dict[str, Callable[[Sequence[Any]], list[Any]]] = {"flat": list, "placed": _placed, "called": _called}
+def _counted(row: Sequence[Any]) -> list[Any]:
+    code, frame, name, value, *rest = row
+    return [code, frame, name, repr(value), *rest]
+
+
+FORMS: dict[str, Callable[[Sequence[Any]], list[Any]]] = {
+    "flat": list,
+    "placed": _placed,
+    "called": _called,
+    "counted": _counted,
+}
 
 
 class Bundle:
@@ -50,9 +68,10 @@ class Bundle:
         parts: for each event its code and where its fields have their values.
         codes: the codes of its events.
         form: ``flat``: the row is its fields. ``placed``: the last field is a tuple, whose items are fields too.
-            ``called``: the row is ``(code, op, pattern, place, *arguments)``. The pattern has a letter for each
-            argument, ``t`` where the number of a tensor stands; the fields are op, inputs, arguments and those of the
-            place. So an op's call is a single tuple, which the garbage collector soon passes over.
+            ``called``: the row is ``(code, op, pattern, place, *more, *arguments)``. The pattern has a letter for
+            each argument, ``t`` where the number of a tensor stands; the fields are op, inputs, arguments, those of
+            the place and then more. So an op's call is a single tuple, which the garbage collector soon passes over.
+            ``counted``: the third field is a number (or None) where the event has its text.
     """
 
     def __init__(self, parts: Sequence[Part], form: str = "flat") -> None:
@@ -68,6 +87,10 @@ class Bundle:
             for code, sources in parts
         ]
         self._constants = found
+
+    def place(self, field: int) -> int:
+        """Where in the row a field stands that is none of those of the call."""
+        return field - _OF_CALL + 3 if self.form == "called" else field
 
     def open(self, row: Sequence[Any]) -> list[Wire]:
         """Return the single events; raises a TypeError or LookupError for a row that is none of these."""
@@ -106,8 +129,7 @@ def _bundle(fields: str, *parts: tuple[type[Event], dict[str, Any]], form: str =
 
 
 USUAL_KEYS = ("AutogradCPU", "ADInplaceOrView", "CPU")
-_PLACE = "frame source line column end_line end_column"
-_CALL = f"op inputs arguments {_PLACE}"
+_OPENED: tuple[tuple[type[Event], dict[str, Any]], ...] = ((OpBegan, {}), (KeysChosen, {"keys": [USUAL_KEYS]}))
 _ENDED: tuple[type[Event], dict[str, Any]] = (OpEnded, {"outputs": "(tensor)"})
 _STORAGE = "storage nbytes address tensor sizes strides dtype requires_grad values"
 _MADE: tuple[tuple[type[Event], dict[str, Any]], ...] = (
@@ -127,12 +149,15 @@ _NODE = "node name sequence_nr next_nodes next_inputs"
 _NODE_MADE = (NodeMade, {"variable": [0]})
 _JOINED = (GradFnSet, {"output_nr": [0]})
 
+_NUMBER = "frame name text"
+_NUMBERED: tuple[type[Event], dict[str, Any]] = (NameBound, {"tensor": [0]})
+
 # Code -> bundle. The order is the wire code of a running session; recordings describe theirs.
 BUNDLES: dict[int, Bundle] = dict(
     enumerate(
         (
             # An op begins, and its keys are chosen: those of tensors on the CPU, or others.
-            _bundle(_CALL, (OpBegan, {}), (KeysChosen, {"keys": [USUAL_KEYS]}), form="called"),
+            _bundle(_CALL, *_OPENED, form="called"),
             _bundle(f"op inputs arguments keys {_PLACE}", (OpBegan, {}), (KeysChosen, {}), form="placed"),
             # A new tensor on the CPU with a small storage of its own.
             _bundle(_STORAGE, *_MADE),
@@ -156,6 +181,18 @@ BUNDLES: dict[int, Bundle] = dict(
                 )
                 for saved in range(MOST_SAVED + 1)
             ),
+            # A name stands for a number now; what a name stands for and the line that is reached then.
+            _bundle(_NUMBER, _NUMBERED, form="counted"),
+            _bundle(f"{_NUMBER} source line", _NUMBERED, (LineReached, {}), form="counted"),
+            _bundle("frame name tensor text source line", (NameBound, {}), (LineReached, {})),
+            # A whole call: it begins, and ends with a new tensor on the CPU with a small storage of its own.
+            _bundle(
+                f"{_CALL} storage nbytes address tensor sizes strides dtype values",
+                *_OPENED,
+                *((kind, {**given, "requires_grad": [False]}) for kind, given in _MADE),
+                _ENDED,
+                form="called",
+            ),
         ),
         FIRST_BUNDLE,
     )
@@ -163,6 +200,7 @@ BUNDLES: dict[int, Bundle] = dict(
 OPENED, OPENED_ELSE, MADE, RESULT, VIEWED, GONE, TRACKED = range(
     FIRST_BUNDLE, FIRST_BUNDLE + 7
 )  # TRACKED + 1, + 2: saved tensors
+COUNTED, COUNTED_AT, BOUND_AT, CALLED = range(TRACKED + MOST_SAVED + 1, TRACKED + MOST_SAVED + 5)
 
 
 def opening(emit: Callable[[Wire], object]) -> Callable[[Wire], object]:

@@ -94,8 +94,7 @@ define(
 
 
 def _bernoulli_number(self: Tensor, p: float, generator: Any) -> Tensor:
-    if 0 <= p <= 1:  # what is no probability is refused first
-        refuse_internal_overlap(self)
+    refuse_internal_overlap(self)
     return random_fill.bernoulli(self, p, generator)
 
 

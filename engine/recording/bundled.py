@@ -5,7 +5,7 @@ A recording describes its own bundles in ``meta``: plain lists, in terms of its 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,17 +25,22 @@ def described_bundles() -> list[Any]:
 class Opener:
     """Knows the bundles of one recording."""
 
-    def __init__(self, described: Sequence[Any], nested: Sequence[Sequence[int]]) -> None:
-        """``nested`` says, by the code of an event, where in its wire tuple a list can stand.
+    def __init__(self, described: Sequence[Any], nested: Sequence[Sequence[int]], holders: Mapping[int, int]) -> None:
+        """``nested`` says, by the code of an event, where in its wire tuple a list can stand; ``holders`` where bytes.
 
         Raises a TypeError, ValueError or LookupError for what describes no bundles.
         """
         self._bundles = {code: Bundle(parts, form) for code, parts, form in described}
-        self.nested: dict[int, list[int]] = {code: list(places) for code, places in enumerate(nested)}
+        # By the code of a row, where in it a list can stand; anywhere in one of that form.
+        self.nested: dict[int, list[int] | None] = {code: list(places) for code, places in enumerate(nested)}
+        self.holders = dict(holders)  # by the code of a row, where in it bytes stand that may be kept elsewhere
         codes = [bytes([code]) for code in range(FIRST_BUNDLE)] + [b""] * (256 - FIRST_BUNDLE)
         for code, bundle in self._bundles.items():
             codes[code] = bundle.codes
-            self.nested[code] = _places(bundle, nested)
+            self.nested[code] = None if bundle.form == "called" else _places(bundle, nested)
+            if (place := _holder(bundle, holders)) is not None:
+                self.holders[code] = place
+        self.holds = np.isin(np.arange(256), list(self.holders))
         self.counts = np.array([len(own) for own in codes])  # of events, by the code of a row
         self._codes = np.frombuffer(b"".join(codes), np.uint8)
         self._starts = np.cumsum(self.counts) - self.counts
@@ -58,6 +63,12 @@ class Opener:
                 yield tuple(row)
             else:
                 yield from bundles[row[0]].open(row)
+
+
+def _holder(bundle: Bundle, holders: Mapping[int, int]) -> int | None:
+    """Where in a bundle's row the bytes of one of its events stand."""
+    sources = [sources[holders[code] - 1] for code, sources in bundle.parts if code in holders]
+    return bundle.place(sources[0]) if sources and isinstance(sources[0], int) else None
 
 
 def _places(bundle: Bundle, nested: Sequence[Sequence[int]]) -> list[int]:

@@ -452,7 +452,7 @@ class Schema:
 
         lists = ("ints", "any", "bytes")
         nested = [[at for at, field in enumerate(kind.fields, 1) if field.form in lists] for kind in kinds]
-        self.bundles = Opener(bundles, nested)
+        self.bundles = Opener(bundles, nested, self.holders)
 
     @staticmethod
     def _fields(then: Kind, now: Kind) -> list[int | Any] | None:

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from stridescope.engine.events import Event, Wire
+from stridescope.engine.events.bundles import INLINE
 from stridescope.engine.recording.bundled import Kinds
 from stridescope.engine.recording.columns import (
     Batch,
@@ -41,16 +42,19 @@ def pack_rough(
 
     ``keep`` is as for :func:`.columns.encode`.
     """
-    holders = schema.holders
-    if any(map(kinds.__contains__, holders)):
-        batch = [_kept_apart(wire, holders[wire[0]], keep) if wire[0] in holders else wire for wire in batch]
+    holders = schema.bundles.holders
+    rows = np.flatnonzero(schema.bundles.holds[np.frombuffer(kinds, np.uint8)]).tolist()
+    long = [(at, values) for at in rows if len(values := batch[at][holders[kinds[at]]]) > INLINE]
+    apart = [(at, key) for at, values in long if (key := keep(values)) is not None]
+    if apart:
+        batch = list(batch)
+        for at, key in apart:
+            batch[at] = _kept_apart(batch[at], holders[kinds[at]], key)
     return compress(kinds), _MARK + compress(pack_value(batch))
 
 
-def _kept_apart(wire: Wire, position: int, keep: KeepBytes) -> Wire:
-    values = wire[position]
-    key = keep(values)
-    return wire if key is None else (*wire[:position], (key, len(values)), *wire[position + 1 :])
+def _kept_apart(wire: Wire, position: int, key: bytes) -> Wire:
+    return (*wire[:position], (key, len(wire[position])), *wire[position + 1 :])
 
 
 def is_rough(body: bytes) -> bool:
@@ -84,7 +88,8 @@ class RoughBatch:
         """The events as they were packed: tuples at every depth, bytes kept elsewhere as their key and length."""
         bundles = self._schema.bundles
         for row in self._rows:
-            for at in bundles.nested[row[0]]:
+            places = bundles.nested[row[0]]
+            for at in range(len(row)) if places is None else places:
                 if type(row[at]) is list:
                     row[at] = as_tuples(row[at])
         events = list(bundles.events(self._rows))

@@ -17,7 +17,7 @@ from typing import Any
 from stridescope.engine.recording.bundled import described_bundles
 from stridescope.engine.recording.columns import Field, Kind, kinds_now
 
-FORMAT = 2  # 2: batches that are still rough may hold bundles
+FORMAT = 3  # batches that are still rough hold, from 2 on, bundles, from 3 on those of whole calls and of numbers
 _APPLICATION = 0x53545244  # "STRD"
 _MAGIC = b"SQLite format 3\0"
 

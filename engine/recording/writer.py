@@ -45,7 +45,7 @@ class Blobs:
         self._known: set[bytes] = set()
         self._fresh: list[tuple[bytes, bytes]] = []
         # The fast level: values of floats hardly become smaller, whatever the effort.
-        self._compress = zstandard.ZstdCompressor(level=-1).compress
+        self._compress = zstandard.ZstdCompressor(level=-5).compress
 
     def put(self, values: bytes) -> bytes:
         """Keep ``values`` and return their key."""

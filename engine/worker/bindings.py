@@ -7,20 +7,24 @@ import time
 import types
 from typing import Any
 
-from stridescope.engine.events import ModuleNamed, NameBound, NameUnbound, Wire, journal
+from stridescope.engine.events import LineReached, ModuleNamed, NameBound, NameUnbound, Wire, journal
+from stridescope.engine.events.bundles import BOUND_AT, COUNTED, COUNTED_AT
 from stridescope.engine.worker.calls import Call
-from stridescope.engine.worker.frame_locals import Read, reader_of
+from stridescope.engine.worker.frame_locals import reader_of
 from stridescope.engine.worker.names import ATOMS, Bound, Names, Parts, can_change, look_at
 from stridescope.engine.worker.rationing import UNFOLLOWED
-from stridescope.engine.worker.text import SHORT_INT, short_text
+from stridescope.engine.worker.text import short_text
 
-BOUND = NameBound.code
+BOUND, REACHED = NameBound.code, LineReached.code
+AND_REACHED = {COUNTED: COUNTED_AT, BOUND: BOUND_AT}  # the same, and a line is reached
 # Names that a line merely reads are looked at again, and what is inside an argument is looked for, as long as all of
 # that takes less than this: some seconds at once, so that a short script shows every change, and later this part of
 # the time, so that a long one is not slowed.
 REREAD_SECONDS, REREAD_SHARE = 0.05, 0.05
 SMALL = frozenset({int, float, bool, type(None)})  # may be kept: they keep nothing else alive
+LONG = 1 << 63  # integers from here on are told as text
 UNKNOWN: Bound = (-1, "", ())
+NOTHING = object()  # what a name stands for that was told of no small value
 
 
 class Bindings:
@@ -37,37 +41,86 @@ class Bindings:
 
     def look(self, call: Call, frame: types.FrameType, names: Names) -> None:
         """Tell of the names that changed."""
-        read, plain = call.read or _reader(call, frame), call.plain
-        for name in names.stored:  # as in _tell; a call less for each counter of a loop
+        if (row := self._look_at_stored(call, frame, names.stored)) is not None:
+            _send(row)
+        self._look_further(call, frame, names)
+
+    def reach(self, call: Call, frame: types.FrameType, names: Names, line: int) -> None:
+        """Tell of the names that the last line changed and that the next is reached: most often that is one row."""
+        row = self._look_at_stored(call, frame, names.stored)
+        further = names.module or names.read and call.changing
+        if row is not None:
+            if not further and (send := journal.whole) is not None:
+                send((AND_REACHED[row[0]], *row[1:], call.code.source, line))
+                return
+            _send(row)
+        if further:
+            self._look_further(call, frame, names)
+        if (emit := journal.emit) is not None:
+            emit((REACHED, call.id, call.code.source, line))
+
+    def _look_at_stored(self, call: Call, frame: types.FrameType, names: tuple[str, ...]) -> Wire | None:
+        """Tell of the names that stand for something else now, but for the last of all: its row is returned."""
+        layout = call.code.layout
+        values, places = (None, {}) if layout is None else (layout.values(frame), layout.places)
+        for name in names:
             try:
-                value = read(name)
-            except (KeyError, NameError):
+                value = values[places[name]] if values is not None and name in places else _read(call, frame, name)
+            except (KeyError, NameError, ValueError):
                 self._forget(call, name)
                 continue
-            if type(value) not in SMALL:
-                if name in plain:
-                    del plain[name]
-                self._tell_value(call, name, value)
-            elif plain.get(name, call) is not value:
-                _tell_small(call, name, value)
+            if (row := self._row(call, name, value)) is not None:
+                if name is names[-1]:
+                    return row
+                _send(row)
+        return None
+
+    def _row(self, call: Call, name: str, value: Any) -> Wire | None:
+        """Return the row that says what a name stands for; None where that is known, or is said already."""
+        kind = type(value)
+        if kind in SMALL:
+            before = call.plain.get(name, NOTHING)
+            if value is before:
+                return None
+            call.plain[name] = value
+            if name in call.known or value == before or kind is int and not -LONG < value < LONG or value != value:
+                return _row_of_odd(call, name, value, before)
+            return COUNTED, call.id, name, value
+        if kind is self._tensor and value._id and not call.changing:  # what is said below, without asking
+            known = call.known
+            before = known.get(name, UNKNOWN)
+            if not before[2]:
+                number = value._id
+                if before[0] == number:
+                    return None
+                known[name] = (number, "", ())
+                call.plain.pop(name, None)
+                return BOUND, call.id, name, number, ""
+        self._tell_value(call, name, value)
+        return None
+
+    def _look_further(self, call: Call, frame: types.FrameType, names: Names) -> None:
+        """Look at the names of the module that a line stored, and again at those whose value it may have changed."""
         if names.module and (module := self._modules.get(id(frame.f_globals))) is not None:
             for name in names.module:
-                self._tell(module, name, frame.f_globals.__getitem__)
+                if name in frame.f_globals:
+                    self._tell(module, name, frame.f_globals[name])
+                else:
+                    self._forget(module, name)
         if names.read and call.changing and not call.changing.isdisjoint(names.read):
-            self._look_again(call, names, read)
+            self._look_again(call, frame, names)
 
     def look_at_arguments(self, call: Call, frame: types.FrameType) -> None:
         """Tell of a call's arguments; what is inside them is looked for while that costs little of the time."""
-        read = call.read or _reader(call, frame)
+        layout = call.code.layout
+        values, places = (None, {}) if layout is None else (layout.values(frame), layout.places)
         for name in call.code.arguments.stored:
-            value = read(name)
-            if type(value) in SMALL:
-                _tell_small(call, name, value)
-            elif type(value) is self._tensor or type(value) in ATOMS:
-                self._tell_value(call, name, value)
+            value = values[places[name]] if values is not None and name in places else _read(call, frame, name)
+            if type(value) in SMALL or type(value) is self._tensor or type(value) in ATOMS:
+                self._tell(call, name, value)
             else:
                 began = self._begin_look()
-                self._tell_value(call, name, value)
+                self._tell(call, name, value)
                 self._end_look(began)
 
     def let_go(self, call: Call, names: Names | None) -> None:
@@ -82,24 +135,22 @@ class Bindings:
         What costs more than a number or a tensor is looked at while that takes little of the time; else it is said
         not to be followed.
         """
-        read = call.read or _reader(call, frame)
+        layout = call.code.layout
+        values, places = (None, {}) if layout is None else (layout.values(frame), layout.places)
         for name in call.code.unfollowed:
             try:
-                value = read(name)
-            except (KeyError, NameError):
+                value = values[places[name]] if values is not None and name in places else _read(call, frame, name)
+            except (KeyError, NameError, ValueError):
                 self._forget(call, name)
                 continue
-            if type(value) in SMALL:
-                if call.plain.get(name, call) is not value:
-                    _tell_small(call, name, value)
+            if call.plain.get(name, NOTHING) is value:
                 continue
-            call.plain.pop(name, None)
-            if type(value) is self._tensor or type(value) in ATOMS:
-                self._tell_value(call, name, value)
+            if type(value) in SMALL or type(value) is self._tensor or type(value) in ATOMS:
+                self._tell(call, name, value)
                 continue
             began = self._begin_look()
             if self._deep:
-                self._tell_value(call, name, value)
+                self._tell(call, name, value)
             else:
                 self._say_unfollowed(call, name)
             self._end_look(began)
@@ -112,13 +163,18 @@ class Bindings:
             call.known[name] = (0, UNFOLLOWED, ())
             emit((BOUND, call.id, name, 0, UNFOLLOWED))
 
-    def _look_again(self, call: Call, names: Names, read: Read) -> None:
+    def _look_again(self, call: Call, frame: types.FrameType, names: Names) -> None:
         """Look at what the line read and may have changed in place, while that costs little of the time."""
         began = self._begin_look()
         if self._deep:
             for name in names.read:
                 if name in call.changing:
-                    self._tell(call, name, read)
+                    try:
+                        value = _read(call, frame, name)
+                    except (KeyError, NameError, ValueError):
+                        self._forget(call, name)
+                        continue
+                    self._tell(call, name, value)
         self._end_look(began)
 
     def _begin_look(self) -> float:
@@ -131,28 +187,18 @@ class Bindings:
         self._deep = True
         self._reread += time.perf_counter() - began
 
-    def _tell(self, call: Call, name: str, read: Read) -> None:
+    def _tell(self, call: Call, name: str, value: Any) -> None:
         """Tell of a name, if what it stands for is not what was told last."""
-        try:
-            value = read(name)
-        except (KeyError, NameError):
-            self._forget(call, name)
-            return
-        if type(value) in SMALL:
-            if call.plain.get(name, call) is not value:
-                _tell_small(call, name, value)
-            return
-        call.plain.pop(name, None)
-        self._tell_value(call, name, value)
+        if (row := self._row(call, name, value)) is not None:
+            _send(row)
 
     def _tell_value(self, call: Call, name: str, value: Any) -> None:
+        """Tell of a name that stands for no small value."""
         before = call.known.get(name, UNKNOWN)
-        if type(value) is self._tensor and value._id:  # what look_at would say, without asking
-            bound: Bound = (value._id, "", ())
-        else:
-            bound = look_at(value, self._deep)
-            if bound[0] and self._tensor is None:
-                self._tensor = sys.modules["stridescope.engine.tensor"].Tensor
+        bound = look_at(value, self._deep)
+        if bound[0] and self._tensor is None:
+            self._tensor = sys.modules["stridescope.engine.tensor"].Tensor
+        call.plain.pop(name, None)
         if bound == before:
             return
         call.known[name] = bound
@@ -166,32 +212,52 @@ class Bindings:
             call.changing.discard(name)
 
     def _forget(self, call: Call, name: str) -> None:
-        if name in call.known:
+        if name in call.plain:
+            del call.plain[name]
+        elif name in call.known:
             _tell_parts(call.id, name, call.known.pop(name)[2], ())
-            call.plain.pop(name, None)
             call.changing.discard(name)
-            emit((NameUnbound.code, call.id, name))
+        else:
+            return
+        emit((NameUnbound.code, call.id, name))
 
 
-def _reader(call: Call, frame: types.FrameType) -> Read:
-    return reader_of(frame) if call.space is None else call.space.__getitem__
+def _row_of_odd(call: Call, name: str, value: Any, before: Any) -> Wire | None:
+    """The same of a small value that is perhaps what was told, or is no usual number, or takes another's place."""
+    kind = type(value)
+    if kind is type(before) and (value == before or value != value) and repr(value) == repr(before):
+        return None
+    long = kind is int and not -LONG < value < LONG
+    row = (BOUND, call.id, name, 0, short_text(value)) if long else (COUNTED, call.id, name, value)
+    known = call.known.pop(name, UNKNOWN)
+    call.changing.discard(name)
+    if not known[2]:
+        return row
+    _send(row)
+    _tell_parts(call.id, name, known[2], ())
+    return None
 
 
-def _tell_small(call: Call, name: str, value: object) -> None:
-    """Tell of a number or the like, the most frequent kind of change, on a shorter way."""
-    call.plain[name] = value
-    known = call.known
-    short = type(value) is not int or -SHORT_INT < value < SHORT_INT
-    before, text = known.get(name, UNKNOWN), repr(value) if short else short_text(value)
-    if before[1] == text and not before[0]:
-        return
-    known[name] = (0, text, ())
-    if (send := journal.emit) is not None:
-        send((BOUND, call.id, name, 0, text))
-    if before[2]:
-        _tell_parts(call.id, name, before[2], ())
-    if call.changing:
-        call.changing.discard(name)
+def _read(call: Call, frame: types.FrameType, name: str) -> Any:
+    """Read a name; raises KeyError, NameError or ValueError where it stands for nothing."""
+    if call.space is not None:
+        return call.space[name]
+    layout = call.code.layout
+    if layout is None:
+        return reader_of(frame)(name)
+    values = layout.values(frame)
+    return values[layout.places[name]] if name in layout.places else layout.in_cell(values, name)
+
+
+def _send(row: Wire) -> None:
+    """Send what :meth:`Bindings._row` returned."""
+    if row[0] == COUNTED:
+        if (whole := journal.whole) is None:
+            row = (BOUND, row[1], row[2], 0, repr(row[3]))
+        else:
+            whole(row)
+            return
+    emit(row)
 
 
 def emit(wire: Wire) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 
-from stridescope.engine.worker.frame_locals import OPTIMIZED, Locals, Read, lasting_reader, layout_of
+from stridescope.engine.worker.frame_locals import OPTIMIZED, Locals, layout_of
 from stridescope.engine.worker.names import Bound, Names, plan, worth_showing
 from stridescope.engine.worker.positions import Where, spans_of
 
@@ -43,17 +43,16 @@ class Code:
 class Call:
     """A live frame of the user's files, and what was last told of its names."""
 
-    __slots__ = ("asked", "changing", "code", "id", "known", "places", "plain", "read", "space", "todo")
+    __slots__ = ("asked", "changing", "code", "id", "known", "places", "plain", "space", "todo")
 
     def __init__(self, number: int, code: Code, frame: types.FrameType) -> None:
         self.id, self.code, self.asked = number, code, 0
         # A module's or class body's own dict, taken now: in the midst of a comprehension f_locals shows its names only.
         self.space: Locals | None = None if code.optimized else frame.f_locals
-        self.read: Read | None = lasting_reader(frame, code.layout) if code.layout is not None else None
         self.todo: Names | None = None  # the names of the line that runs now, looked at when the next is reached
-        self.known: dict[str, Bound] = {}
+        self.known: dict[str, Bound] = {}  # what was told of names that stand for no small value
         self.places: dict[int, Where] = {}  # by instruction: where its ops are recorded to be
-        self.plain: dict[str, object] = {}  # small values themselves: telling that one is the same costs no text
+        self.plain: dict[str, object] = {}  # the small values that were told, themselves
         self.changing: set[str] = set()  # names whose value can change in place
 
 

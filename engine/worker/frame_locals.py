@@ -91,16 +91,49 @@ else:
         return frame.f_locals.__getitem__
 
 
-class Layout(NamedTuple):
-    """Where a code object's frames have their locals."""
+Values = ctypes.Array[Any]  # the slots of a frame; reading an empty one raises ValueError
 
-    places: dict[str, int]  # by name
-    cells: frozenset[str]  # names that closures share
-    values: type[ctypes.Array[Any]]  # the slots of a frame
+
+class Layout(NamedTuple):
+    """Where a code object's frames have their locals.
+
+    ``places`` says it by name, but for the ``cells``, which closures share. ``seen`` keeps what reads the slots at an
+    address: the interpreter's frames of a function lie in few places.
+    """
+
+    places: dict[str, int]
+    cells: dict[str, int]
+    kind: type[Values]
+    seen: dict[int, Values]
+
+    def values(self, frame: types.FrameType) -> Values:
+        """Return the slots of a frame, good until its call ends: the interpreter's frame moves then."""
+        lies_at = _LIES_AT.get(id(frame)) or _lies_at(id(frame))
+        return self.seen.get(lies_at.value or 0) or self._see(lies_at.value or 0)
+
+    def _see(self, base: int) -> Values:
+        if len(self.seen) > _MOST_SEEN:
+            self.seen.clear()
+        values = self.seen[base] = self.kind.from_address(base + _SLOTS)
+        return values
+
+    def in_cell(self, values: Values, name: str) -> Any:
+        """Read a name that closures share; raises KeyError for one that is none, ValueError for an empty one."""
+        value = values[self.cells[name]]
+        return value.cell_contents if type(value) is types.CellType else value
 
 
 # ``PyFrameObject.f_frame`` and ``_PyInterpreterFrame.localsplus``, in bytes: Include/internal/pycore_frame.h.
 _INTERPRETER_FRAME, _SLOTS = 24, 72
+_MOST_SEEN = 1024
+_LIES_AT: dict[int, ctypes.c_void_p] = {}  # by id(frame): what reads where the interpreter's frame lies
+
+
+def _lies_at(frame: int) -> ctypes.c_void_p:
+    if len(_LIES_AT) > _MOST_SEEN:
+        _LIES_AT.clear()
+    found = _LIES_AT[frame] = ctypes.c_void_p.from_address(frame + _INTERPRETER_FRAME)
+    return found
 
 
 def layout_of(code: types.CodeType) -> Layout | None:
@@ -113,27 +146,8 @@ def _layout(code: types.CodeType) -> Layout:
     count = len(code.co_varnames) + len(shared.difference(code.co_varnames))
     name_of: Callable[[int], str] = code._varname_from_oparg  # type: ignore[attr-defined]
     places = {name_of(place): place for place in range(count)}
-    return Layout(places, shared, ctypes.py_object * count)
-
-
-def lasting_reader(frame: types.FrameType, layout: Layout) -> Read:
-    """Return what reads a local as :func:`reader_of` does; it may be kept as long as the frame, and keeps nothing."""
-    places, cells, kind = layout
-    lies_at = ctypes.c_void_p.from_address(id(frame) + _INTERPRETER_FRAME)
-    base: int | None = 0
-    values: Any = ()
-
-    def read(name: str) -> Any:
-        nonlocal base, values
-        if (now := lies_at.value) != base:  # a frame moves when its call ends before it does
-            base, values = now, kind.from_address((now or 0) + _SLOTS)
-        try:
-            value = values[places[name]]
-            return value.cell_contents if name in cells and type(value) is types.CellType else value
-        except ValueError:  # an empty slot, an empty cell
-            raise NameError(name) from None
-
-    return read
+    cells = {name: places.pop(name) for name in shared}
+    return Layout(places, cells, ctypes.py_object * count, {})
 
 
 @functools.cache
@@ -150,8 +164,10 @@ def _probe(number: float, shared: list[object]) -> bool:
     def closure() -> object:
         return shared
 
-    read = lasting_reader(frame := sys._getframe(), _layout(frame.f_code))
-    return read("number") is number and read("shared") is closure() and read("closure") is closure
+    layout = _layout((frame := sys._getframe()).f_code)
+    values, places = layout.values(frame), layout.places
+    own = values[places["number"]] is number and values[places["closure"]] is closure
+    return own and layout.in_cell(values, "shared") is closure()
 
 
 def write_back(frame: types.FrameType) -> None:

@@ -27,8 +27,9 @@ class Positions:
     def where(self) -> Where:
         """Return ``(frame, source, line, column, end_line, end_column)`` of the running user expression."""
         self.asked += 1
-        # The caller is the op's own callable; passing over its frame saves Python making an object of it.
-        frame: types.FrameType | None = sys._getframe(2)
+        # The caller is the op's own callable, and its caller is ours too: the method, operator or function that chose
+        # this overload. Passing over their frames saves Python making objects of them.
+        frame: types.FrameType | None = sys._getframe(3)
         calls = self._calls
         while frame is not None:
             call = calls.get(id(frame))

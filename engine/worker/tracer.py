@@ -49,7 +49,7 @@ class Tracer:
         self._kept: list[types.CodeType] = []  # every code asked for: its id stays its own
         self._numbers = itertools.count(1)
         self.bindings = Bindings()
-        self._look = self.bindings.look
+        self._look, self._tell = self.bindings.look, self.bindings.reach
         self._unwound: dict[int, Call] = {}  # calls that an exception ended, by id(frame)
         self.every_line, self.ration = every_line, Ration()
         self.ration.wanted = not every_line
@@ -150,13 +150,15 @@ class Tracer:
         if todo is QUIET and last is QUIET:
             return False
         call.todo = todo
-        if last is not None:
-            self._look(call, frame, last)
         if todo is QUIET:
+            if last is not None:
+                self._look(call, frame, last)
             return False
         if call.code.unfollowed and todo is not NAMELESS:
             self.bindings.catch_up(call, frame)
-        if (send := journal.emit) is not None:
+        if last is not None:
+            self._tell(call, frame, last, line)
+        elif (send := journal.emit) is not None:
             send((LINE, call.id, call.code.source, line))
         self._countdown -= 1
         if not self._countdown:
@@ -294,7 +296,7 @@ class Tracer:
         call = self.calls.get(id(frame))
         if call is not None:
             names = [name for name in locals_of(frame) if worth_showing(name)]
-            self._look(call, frame, Names((*dict.fromkeys([*call.known, *names]),), (), ()))
+            self._look(call, frame, Names((*dict.fromkeys([*call.plain, *call.known, *names]),), (), ()))
 
 
 def _described(error: BaseException) -> tuple[str, str]:

@@ -19,7 +19,8 @@ def as_type(kind: type[Tensor], data: Tensor) -> Any:
     for slot in ("_array", "dtype", "_storage", "_version_counter", "_requires_grad", "_node"):
         setattr(made, slot, getattr(source, slot))
     made.__dict__.update(source.__dict__)
-    made._base_tensor, made._id, made._plain = None, 0, source._plain
+    made._base_tensor = made._promised = None
+    made._id, made._plain = 0, source._plain
     if data._inference:
         mark_inference(made)
     return made

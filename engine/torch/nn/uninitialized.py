@@ -31,7 +31,7 @@ class UninitializedTensorMixin:
     @classmethod
     def _made(cls, requires_grad: bool, device: Any, dtype: Any) -> Any:
         made: Any = object.__new__(cls)
-        made._storage = made._version_counter = made._node = made._base_tensor = None
+        made._storage = made._version_counter = made._node = made._base_tensor = made._promised = None
         made._plain, made._id = True, 0
         made._requires_grad = requires_grad
         made.data = FUNCTIONS["torch"]["empty"](0, device=device, dtype=dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pathlib
 import subprocess
 import sys
@@ -31,6 +32,14 @@ def closed(bundle: Bundle, wires: list[Wire]) -> list[Any] | None:
     return [fields[position] for position in sorted(fields)]
 
 
+def number_of(text: str) -> Any:
+    """The small value that has this text; the text itself where there is none."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
 def row_of(code: int, wires: list[Wire]) -> Wire | None:
     """The row that opens to these events, in the bundle's form."""
     fields = closed(BUNDLES[code], wires)
@@ -41,10 +50,13 @@ def row_of(code: int, wires: list[Wire]) -> Wire | None:
             fields = [*fields[:-6], tuple(fields[-6:])]
         case "called":
             op, inputs, arguments, *place = fields
+            place, more = place[:6], place[6:]
             names = iter(inputs)
             tensors = [isinstance(a, str) and a.startswith("%") for a in arguments]
             values = [next(names) if tensor else a for a, tensor in zip(arguments, tensors, strict=True)]
-            fields = [op, "".join("t" if tensor else "." for tensor in tensors), tuple(place), *values]
+            fields = [op, "".join("t" if tensor else "." for tensor in tensors), tuple(place), *more, *values]
+        case "counted":
+            fields[2] = number_of(fields[2])
     row = (code, *fields)
     return row if BUNDLES[code].open(row) == wires else None
 

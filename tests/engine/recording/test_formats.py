@@ -1,6 +1,6 @@
 """Recordings of every format there ever was stay readable: one of each is kept here.
 
-That of format 2 was never closed, so that its batches still hold bundles.
+Those from format 2 on were never closed, so that their batches still hold bundles.
 """
 
 from __future__ import annotations
