@@ -363,6 +363,8 @@ def _track_views(op: Op, args: tuple[Any, ...], source: Tensor, made: tuple[Tens
     if op.derivative is None:  # detach() and its like: the storage is shared, but autograd sees no view
         for result in made if source._inference else ():
             mark_inference(result, "detached")
+        if grad_mode.inference and not source._inference and op.schema.overload == "dtype":
+            mark_inference(made[0])  # PyTorch makes its keys anew
         return
     for result in made:
         mark_view(result, source, multi, _replay(op, args) if op.name in REPLAYED else None)

@@ -95,6 +95,8 @@ def convert(argument: Argument, value: Any, numbers_fit: bool) -> Any:
     if value is None:
         if argument.optional or argument.default is None:
             return None
+        if argument.default == ():
+            return ()
         raise Mismatch("NoneType")
     if argument.listed:
         return _LISTS[kind](argument, value)

@@ -400,6 +400,8 @@ class Into:
 
     def _alike(self, target: Tensor, args: tuple[Any, ...], count: int) -> list[Any] | None:
         """The arguments for NumPy when the first ``count``, the operands, are of the target's kind, else None."""
+        if not count and 0 in target._array.strides:  # with operands it is they that are asked
+            return None
         values = []
         for operand in args[:count]:
             value = self._like(target, operand)

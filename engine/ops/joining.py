@@ -21,7 +21,7 @@ from stridescope.engine.layout import (
 )
 from stridescope.engine.ops.views_shape import FUNCTIONS as SHAPES
 from stridescope.engine.ops.views_split import unbind
-from stridescope.engine.tensor import Tensor, canonical, fresh
+from stridescope.engine.tensor import Tensor, canonical, dense, fresh
 
 
 def _skipped(tensor: Tensor) -> bool:
@@ -150,6 +150,12 @@ def _stack(tensors: Sequence[Tensor], dim: int) -> Tensor:
     return fresh(stacked, kind, one_device(list(tensors)))
 
 
+def _stack_into(tensors: Sequence[Tensor], dim: int, out: Tensor) -> Tensor:
+    """What ``out=`` is resized to is row-major, whatever the layout of the tensors."""
+    stacked = _stack(tensors, dim)
+    return fresh(dense(stacked._array), stacked.dtype, stacked.device)
+
+
 def _split_strides(shape: tuple[int, ...], dim: int, count: int) -> tuple[int, ...]:
     """The strides of tensors that are joined in channels_last along a dim, which is then split."""
     joined = (*shape[:dim], count * shape[dim], *shape[dim + 1 :])
@@ -166,6 +172,7 @@ stack = define(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     doc="The tensors side by side along a new dim.",
     run=_stack,
+    out=_stack_into,
     grads={"tensors": lambda grad, tensors_scalar_type, dim: _stack_grad(grad, tensors_scalar_type, dim)},
 )
 

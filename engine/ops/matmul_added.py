@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.out import warn_of_growth
@@ -109,6 +110,8 @@ _blend_addmv = _blend("addmv", np.matmul, _check_addmv)
 
 
 def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
+    if grad_mode.enabled and any(t._requires_grad for t in (self, batch1, batch2)):
+        size_at(batch1, 0)  # what the node keeps of it is asked for first
     fits(self, (size_at(batch1, 1), size_at(batch2, 2)))
     for name, tensor in (("batch1", batch1), ("batch2", batch2)):
         if tensor._array.ndim != 3:

@@ -28,7 +28,7 @@ def _pow(a: Any, b: Any) -> Any:
 def complex_pow(a: Any, b: Any) -> Any:
     """``exp(b * log(a))`` as C's ``cpow`` has it: NumPy's own multiplies for whole exponents.
 
-    Infinities need C's product, which does not lose them to NaN: there NumPy's power is ``cpow`` itself.
+    Infinities need C's product, which does not lose them to NaN.
     """
     log = np.asarray(np.log(a))
     exponent = np.asarray(b)
@@ -36,7 +36,21 @@ def complex_pow(a: Any, b: Any) -> Any:
     power.real = exponent.real * log.real - exponent.imag * log.imag
     power.imag = exponent.real * log.imag + exponent.imag * log.real
     lost = np.isnan(power.real) & np.isnan(power.imag) & ~(np.isfinite(a) & np.isfinite(exponent))
-    return np.where(lost, np.power(a, exponent), np.exp(power)) if lost.any() else np.exp(power)
+    return np.exp(np.where(lost, _infinite_product(log, exponent), power) if lost.any() else power)
+
+
+def _infinite_product(a: Any, b: Any) -> Any:
+    """C's product of complex numbers where the plain one is NaN: an infinity is a direction (C99, annex G.5.1)."""
+    pairs = [list(np.broadcast_arrays(z.real, z.imag)) for z in (a, np.asarray(b, a.dtype))]
+    endless = [np.isinf(real) | np.isinf(imag) for real, imag in pairs]
+    for own, other in ((0, 1), (1, 0)):
+        pairs[own] = [np.where(endless[own], np.copysign(np.isinf(x), x), x) for x in pairs[own]]
+        pairs[other] = [np.where(endless[own] & np.isnan(x), np.copysign(0, x), x) for x in pairs[other]]
+    (ar, ai), (br, bi) = pairs
+    product = np.empty(np.broadcast_shapes(ar.shape, br.shape), a.dtype)
+    scale = np.where(endless[0] | endless[1], np.inf, np.nan)
+    product.real, product.imag = scale * (ar * br - ai * bi), scale * (ar * bi + ai * br)
+    return product
 
 
 # Exponents for which PyTorch's kernel has a shorter way than ``cpow``.

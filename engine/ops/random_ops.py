@@ -190,7 +190,14 @@ def _zeros(grad: Tensor) -> Tensor:
 
 def _in_place(schema: str, doc: str, node: str, run: Callable[..., Tensor]) -> Any:
     def checked_run(self: Tensor, *args: Any) -> Tensor:
-        refuse_internal_overlap(self)
+        try:
+            refuse_internal_overlap(self)
+        except RuntimeError:
+            if not schema.startswith("random_"):
+                run(self.new_empty((0,)), *args)  # arguments that fit no tensor are refused first
+            if schema.startswith("normal_"):
+                random_fill.need_float("normal_kernel_cpu", random_fill.pairs(self))
+            raise
         return run(self, *args)
 
     return define(schema, doc=doc, run=checked_run, grads={"self": _zeros}, node=node, function=False)
@@ -211,7 +218,7 @@ normal_ = _in_place(
 
 
 def _random_any(self: Tensor, generator: Any) -> Tensor:
-    return random_fill.any_value(self, _end(None, self.dtype), generator)
+    return random_fill.any_value(self, _end(None, self.dtype), generator) if self._array.size else self
 
 
 _in_place(

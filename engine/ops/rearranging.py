@@ -60,12 +60,14 @@ def _roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Tensor:
         raise RuntimeError("`shifts` required")
     if len(dims) == 0 and len(shifts) == 1 and (self._array.size or self._array.ndim != 1):
         return _owned(np.roll(resolved(self), shifts[0]), self)
-    if not self._array.size:
+    if len(dims) == 0 and len(shifts) == 1:
         return _owned(self._array, self, dense_strides_like(self._array.shape, self.strides))
     if len(shifts) != len(dims):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}"
         )  # fmt: skip
+    if not self._array.size:
+        return _owned(self._array, self, dense_strides_like(self._array.shape, self.strides))
     wrapped = [wrap_dim(d, self._array.ndim, False) for d in dims]
     array = resolved(self)
     return _owned(np.roll(array, tuple(shifts), tuple(wrapped)) if array.ndim else array, self)
@@ -154,10 +156,10 @@ define(
 
 
 def _counts(repeats: Tensor) -> Array:
-    if repeats._array.ndim != 1:
-        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype not in (int64, int32):
         raise not_implemented("repeat_interleave_cpu", repeats.dtype)
+    if repeats._array.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if (repeats._array < 0).any():
         raise RuntimeError("repeats can not be negative")
     return repeats._array

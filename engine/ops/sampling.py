@@ -94,7 +94,8 @@ define(
 
 
 def _bernoulli_number(self: Tensor, p: float, generator: Any) -> Tensor:
-    refuse_internal_overlap(self)
+    if 0 <= p <= 1:  # what is no probability is refused first
+        refuse_internal_overlap(self)
     return random_fill.bernoulli(self, p, generator)
 
 

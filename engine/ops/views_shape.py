@@ -32,6 +32,11 @@ def _flatten(self: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 def _unflatten(self: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
+    if not self._array.ndim:  # PyTorch's text goes on with C++ frames
+        wrap_dim(dim, 0)
+        raise RuntimeError(
+            f"unflatten got an unexpected error:\nDimension specified as {dim} but tensor has no dimensions"
+        )
     dim = wrap_dim(dim, self._array.ndim)
     shape = self._array.shape
     size = shape[dim]

@@ -196,9 +196,16 @@ def _converted(tensor: Tensor, to: dtype) -> Tensor:
 
 
 def _widest(args: tuple[Any, ...], kind: str, fast: dtype) -> dtype:
-    """float32 when any argument has it, else the fast dtype."""
-    present = {tensor.dtype for tensor in _tensors(args) if _eligible(tensor, kind)}
-    return float32 if float32 in present or len(present - {fast}) > 0 else fast
+    """float32 from the first argument on that has it, the fast dtype before; another low one there is refused."""
+    widest = fast
+    for tensor in _tensors(args):
+        if not _eligible(tensor, kind) or tensor.dtype is float64:
+            continue
+        if tensor.dtype is float32 or widest is float32:
+            widest = float32
+        elif tensor.dtype is not fast:
+            raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize")
+    return widest
 
 
 def _with_dtype(op: Op, args: tuple[Any, ...], kind: str) -> tuple[Any, ...]:

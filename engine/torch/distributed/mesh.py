@@ -117,7 +117,8 @@ class Mesh:
             with self._locks[rank]:
                 line = self._lines[rank]
                 line.sendall(_HEAD.pack(len(name), len(note), len(message.payload)) + name + note)
-                line.sendall(message.payload)
+                if message.payload:  # once it has all, the other may hang up
+                    line.sendall(message.payload)
         except OSError as error:
             self._inbox.lose(rank, os.strerror(error.errno or 0))
             raise self._loss(rank) from None

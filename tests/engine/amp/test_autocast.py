@@ -35,6 +35,15 @@ def test_each_op_runs_in_its_dtype(name: str, run: Any, kind: Any) -> None:
     assert (A @ B).dtype is HIGH
 
 
+def test_another_low_dtype_is_refused_before_float32_is_met() -> None:
+    half, single, double = (torch.ones(2, dtype=kind) for kind in (torch.float16, torch.float32, torch.float64))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.cat([single, half]).dtype is torch.float32
+        assert torch.cat([double, double.bfloat16()]).dtype is torch.float64
+        with pytest.raises(RuntimeError, match="Unexpected floating ScalarType in at::autocast::prioritize"):
+            torch.cat([half, single])
+
+
 def test_weights_are_cast_once_and_keep_their_dtype() -> None:
     weight = torch.ones(2, 2, requires_grad=True)
     with torch.autocast("cpu"):

@@ -196,3 +196,17 @@ def test_what_a_script_does_to_itself_is_its_own_affair(name: str, run: Starter)
     expected = {"closes_streams": "first\nlast\n", "uses_settrace": "['call', 'line', 'line', 'return']\n"}
     if name == "closes_streams" or sys.version_info >= (3, 12):  # 3.11 has one tracer: the script's takes our place
         assert output(work) == expected[name]
+
+
+def test_ranks_that_a_script_spawns_train_together_and_record_nothing(run: Starter) -> None:
+    work = run("trains_together")
+    assert work.wait(Ended, timeout=90) == Ended(0, "finished"), output(work, 2)
+    assert output(work) == "gradient 1.5\nover\n"
+    assert "work" not in {event.function for event in work.events(FrameEntered)}
+
+
+def test_a_rank_that_dies_is_told_to_the_others_and_the_script_goes_on(work: Starter) -> None:
+    script = work(SCRIPTS / "trains_together.py", "dies", break_on_start=False)
+    assert script.wait(Ended, timeout=90) == Ended(0, "finished"), output(script, 2)
+    told = "Connection closed by peer [127.0.0.1]: rank 1 has ended or left the process group\n"
+    assert output(script) == f"gradient 1.5\n{told}[0, 3]\nover\n"
