@@ -104,9 +104,9 @@ Overrides.at_first.append(lambda: importlib.import_module(f"{__name__}.overrides
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
     "_C", "__config__", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "fft", "func", "functional", "futures", "fx", "linalg", "masked", "multiprocessing", "nn", "ops",
-    "optim", "overrides", "profiler", "random", "return_types", "serialization", "signal", "special", "testing",
-    "utils",
+    "distributions", "export", "fft", "func", "functional", "futures", "fx", "jit", "linalg", "masked",
+    "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "random", "return_types",
+    "serialization", "signal", "special", "testing", "utils",
 )  # fmt: skip
 # Names whose module is loaded when a script first asks for them.
 LATER = {

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import types
-import typing
 from collections.abc import Callable
 from typing import Any
 
@@ -22,33 +21,16 @@ def _none() -> int:
     return 0
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _marking(*marks: Any, **options: Any) -> Any:
-    """A decorator with or without arguments that leaves the function as it is."""
-    return marks[0] if len(marks) == 1 and callable(marks[0]) and not options else _itself
-
-
-def _annotated(the_type: Any, the_value: Any) -> Any:
-    return the_value
-
-
 _NO_DEVICE: dict[str, Callable[[], Any]] = {"is_available": _no, "device_count": _none, "is_initialized": _no}
 # What a module that is not here answers nevertheless.
 MODULES: dict[str, dict[str, Any]] = {
-    "jit": {
-        "is_scripting": _no, "is_tracing": _no, "ignore": _marking, "unused": _itself, "export": _itself,
-        "annotate": _annotated, "Final": typing.Final,
-    },
     "mps": _NO_DEVICE,
     "mtia": _NO_DEVICE,
     "xpu": _NO_DEVICE,
     **{
         name: {}
         for name in (
-            "ao", "classes", "export", "hub", "library", "monitor", "nested", "onnx",
+            "ao", "classes", "hub", "library", "monitor", "nested",
              "package", "quantization", "sparse",
         )
     },

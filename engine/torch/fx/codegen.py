@@ -166,8 +166,8 @@ class _Writer:
             return
         text = _line_of(node.stack_trace) if node.stack_trace else "# No stacktrace found for following nodes"
         if text != self.where:
+            self.body.append(f"{text}\n" if self.where is None else f"\n{text}\n")
             self.where = text
-            self.body.append(f"{'' if not node.stack_trace else ' '}{text}\n")
 
 
 def _line_of(trace: str) -> str:
