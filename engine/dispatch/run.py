@@ -416,12 +416,13 @@ class Into:
         return values
 
     def _like(self, target: Tensor, other: Any) -> Any:
-        """The other operand for NumPy when it is of the target's kind and layout, else None."""
+        """The other operand for NumPy when it is of the target's kind and fits into its last dims, else None."""
         if isinstance(other, Tensor):
-            array = other._array
-            same = other.dtype is target.dtype and array.strides == target._array.strides and 0 not in array.strides
+            array, shape = other._array, target._array.shape
+            same = other.dtype is target.dtype and other._plain and 0 not in target._array.strides
             apart = target._storage is None or other._storage is not target._storage or other is target
-            return array if same and apart and other._plain and array.shape == target._array.shape else None
+            fits = array.shape == shape or shape[len(shape) - array.ndim :] == array.shape != ()
+            return array if same and apart and fits else None
         return other if other.__class__ in NUMBERS[target.dtype] and 0 not in target._array.strides else None
 
 

@@ -22,6 +22,8 @@ INF = math.inf
 
 def lengths(array: Array, order: float, over: tuple[int, ...], keepdim: bool) -> Array:
     """The p-norms of real or complex numbers along some dims."""
+    if order == 2:
+        return _euclidean(array if array.dtype.kind == "f" else np.abs(array), over, keepdim)
     size = np.abs(array)
     if order == INF or order == -INF:
         reduce: Any = np.max if order > 0 else np.min
@@ -30,11 +32,19 @@ def lengths(array: Array, order: float, over: tuple[int, ...], keepdim: bool) ->
         return added((size != 0).astype(size.dtype), over, keepdim)
     if order == 1:
         return added(size, over, keepdim)
-    if order == 2:
-        # in double precision, as a product of large float32 numbers would overflow and small ones vanish
-        wide = size.astype(np.float64) if size.dtype == np.float32 else size
-        return np.sqrt(added(wide * wide, over, keepdim)).astype(size.dtype)
     return np.power(added(np.power(size, size.dtype.type(order)), over, keepdim), size.dtype.type(1.0 / order))  # type: ignore[no-any-return]
+
+
+def _euclidean(array: Array, over: tuple[int, ...], keepdim: bool) -> Array:
+    if array.dtype != np.float32:
+        return np.asarray(np.sqrt(added(array * array, over, keepdim)))
+    # In double precision, as a product of large float32 numbers would overflow and small ones vanish.
+    wide = array.astype(np.float64)
+    total = _sum(np.multiply(wide, wide, wide), over, keepdims=keepdim)
+    return np.asarray(np.sqrt(total), np.float32)
+
+
+_sum: Any = np.add.reduce
 
 
 def _check_vector(self: Tensor, order: float, dim: Any, kind: dtype | None) -> None:
