@@ -18,7 +18,7 @@ from stridescope.engine.autograd.modes import (
 from stridescope.engine.device import device
 from stridescope.engine.devices.cuda_errors import AcceleratorError
 from stridescope.engine.devices.out_of_memory import OutOfMemoryError
-from stridescope.engine.dispatch.launches import watch_devices
+from stridescope.engine.dispatch.launches import watch_devices as _watch_devices
 from stridescope.engine.dispatch.torch_function import Overrides
 from stridescope.engine.dtype import BY_NAME, dtype
 from stridescope.engine.layout import (
@@ -31,23 +31,21 @@ from stridescope.engine.layout import (
     preserve_format,
     strided,
 )
-from stridescope.engine.ops import (
-    FUNCTIONS,
-    distance,
-    indexed,
-    joining,
-    linalg_lu,
-    norms,
-    old_types,
-    products,
-    removed,
-    searching,
-    selecting,
-    spectral,
-    views_shape,
-    views_split,
-    windows,
-)
+from stridescope.engine.ops import FUNCTIONS
+from stridescope.engine.ops import distance as _distance
+from stridescope.engine.ops import indexed as _indexed
+from stridescope.engine.ops import joining as _joining
+from stridescope.engine.ops import linalg_lu as _linalg_lu
+from stridescope.engine.ops import norms as _norms
+from stridescope.engine.ops import old_types as _old_types
+from stridescope.engine.ops import products as _products
+from stridescope.engine.ops import removed as _removed
+from stridescope.engine.ops import searching as _searching
+from stridescope.engine.ops import selecting as _selecting
+from stridescope.engine.ops import spectral as _spectral
+from stridescope.engine.ops import views_shape as _views_shape
+from stridescope.engine.ops import views_split as _views_split
+from stridescope.engine.ops import windows as _windows
 from stridescope.engine.ops.from_data import as_tensor, asarray, frombuffer, tensor
 from stridescope.engine.ops.generator import Generator, default_generator
 from stridescope.engine.ops.printing import (
@@ -59,9 +57,10 @@ from stridescope.engine.ops.storage_objects import LEGACY, TypedStorage, Untyped
 from stridescope.engine.ops.to_python import from_numpy
 from stridescope.engine.tensor import Size, Tensor
 from stridescope.engine.torch import _absent, _not_yet, _queries, _settings, autograd, serialization, storage, version
+from stridescope.engine.torch._methods_only import METHODS_ONLY
 from stridescope.engine.torch.amp import autocast
 from stridescope.engine.torch.amp import state as _autocast_state
-from stridescope.engine.torch.autograd import top_level
+from stridescope.engine.torch.autograd import top_level as _top_level
 from stridescope.engine.torch.numeric_limits import finfo, iinfo
 from stridescope.engine.torch.random import (
     get_rng_state,
@@ -72,22 +71,22 @@ from stridescope.engine.torch.random import (
 )
 from stridescope.engine.torch.serialization import load, save
 from stridescope.engine.torch.version import __version__
-from stridescope.engine.warn import warn
+from stridescope.engine.warn import warn as _warn
 
-watch_devices()
-globals().update(FUNCTIONS["torch"])
-globals().update(views_shape.FUNCTIONS)
-globals().update(joining.FUNCTIONS)
-globals().update(selecting.FUNCTIONS)
-globals().update(windows.FUNCTIONS)
-for _module in (norms, distance, searching, indexed, products, linalg_lu, spectral, removed, views_split):
+_watch_devices()
+globals().update({name: function for name, function in FUNCTIONS["torch"].items() if name not in METHODS_ONLY})
+globals().update(_views_shape.FUNCTIONS)
+globals().update(_joining.FUNCTIONS)
+globals().update(_selecting.FUNCTIONS)
+globals().update(_windows.FUNCTIONS)
+for _module in (_norms, _distance, _searching, _indexed, _products, _linalg_lu, _spectral, _removed, _views_split):
     globals().update(_module.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
 globals().update(_settings.FUNCTIONS)
-globals().update(top_level.FUNCTIONS)
+globals().update(_top_level.FUNCTIONS)
 globals().update(_autocast_state.FUNCTIONS)
 globals().update(LEGACY)
-globals().update(old_types.CPU_TYPES)
+globals().update(_old_types.CPU_TYPES)
 globals().update(BY_NAME)
 globals().update({_layout.name: _layout for _layout in OTHER_LAYOUTS})
 bool = BY_NAME["bool"]
@@ -135,7 +134,7 @@ def __getattr__(name: str) -> Any:
     if name in _absent.MODULES:
         return _absent.absent_module(name)
     if name in _OLDER:
-        warn(f"'{name}' is deprecated, please use 'torch.{_OLDER[name]}()'")
+        _warn(f"'{name}' is deprecated, please use 'torch.{_OLDER[name]}()'")
         backend, _, question = _OLDER[name].removeprefix("backends.").partition(".")
         return getattr(importlib.import_module(f"{__name__}.backends.{backend}"), question)()
     if name in _not_yet.FUNCTIONS:

@@ -27,6 +27,11 @@ class SparseAdam(SingleTensorOptimizer):
         checks.require(eps > 0.0, f"Invalid epsilon value: {eps}")
         checks.decay_rates(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        places = [
+            [i, j] for i, group in enumerate(self.param_groups) for j, p in enumerate(group["params"]) if p.is_complex()
+        ]
+        if places:
+            raise ValueError(f"Complex params at indices {places}: SparseAdam does not support complex parameters")
 
     def _refuse(self, param: Tensor, group: dict[str, Any]) -> None:
         """Raise RuntimeError: the gradient is dense."""

@@ -6,6 +6,7 @@ import pytest
 
 from stridescope.engine import torch
 from stridescope.engine.torch import _not_yet
+from stridescope.engine.torch._methods_only import METHODS_ONLY
 
 
 @pytest.mark.parametrize("name", _not_yet.DTYPES)
@@ -23,3 +24,15 @@ def test_modules_of_devices() -> None:
 def test_configuration_is_text_for_people() -> None:
     assert torch.__version__ in torch.__config__.show()
     assert f"get_num_threads() : {torch.get_num_threads()}\n" in torch.__config__.parallel_info()
+
+
+@pytest.mark.parametrize("name", sorted(METHODS_ONLY))
+def test_what_is_no_function_in_pytorch_is_none_here(name: str) -> None:
+    assert not hasattr(torch, name)
+    assert hasattr(torch.Tensor, name) == name.endswith("_")
+
+
+def test_sparse_adam_refuses_complex_parameters() -> None:
+    real, other = torch.zeros(1, requires_grad=True), torch.zeros(1, dtype=torch.complex64, requires_grad=True)
+    with pytest.raises(ValueError, match=r"Complex params at indices \[\[0, 1\]\]: SparseAdam does not support"):
+        torch.optim.SparseAdam([real, other])
