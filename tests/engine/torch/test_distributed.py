@@ -115,6 +115,22 @@ def test_what_is_not_here_says_so_by_name() -> None:
             getattr(torch.distributed, name)
 
 
+def test_a_synced_batch_norm_wants_a_gpu_in_a_group_and_joining_is_not_here() -> None:
+    dist, nn = torch.distributed, torch.nn
+    norm = nn.SyncBatchNorm(2)
+    batch = torch.randn(4, 2)
+    alone = norm(batch)
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        with pytest.raises(ValueError, match="SyncBatchNorm expected input tensor to be on GPU"):
+            norm(batch)
+        assert norm.eval()(batch).shape == alone.shape
+        with pytest.raises(NotImplementedError, match="DistributedDataParallel.join is not in Stridescope yet"):
+            nn.parallel.DistributedDataParallel(nn.Linear(1, 1)).join()
+    finally:
+        dist.destroy_process_group()
+
+
 def test_a_file_store_is_shared_by_its_path_and_goes_with_its_last_handle(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "store"
     first, second = (torch.distributed.FileStore(str(path), 2) for _ in range(2))

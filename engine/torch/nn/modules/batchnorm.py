@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, ClassVar
 
 from stridescope.engine.dtype import int64
@@ -182,7 +183,16 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
 
     def forward(self, input: Tensor) -> Tensor:
-        """Call batch_norm over the batches of the group."""
+        """Call batch_norm; in a group of several processes, raise NotImplementedError while training.
+
+        Raises ValueError for a batch on the CPU while training in a group, as PyTorch does.
+        """
+        groups = sys.modules.get("stridescope.engine.torch.distributed")
+        if self.training and groups is not None and groups.is_initialized():
+            if input.device.type == "cpu":
+                raise ValueError("SyncBatchNorm expected input tensor to be on GPU or XPU or privateuseone")
+            if groups.get_world_size(self.process_group) > 1:
+                raise NotImplementedError("torch.nn.SyncBatchNorm over several processes is not in Stridescope yet")
         return super().forward(input)
 
     @classmethod

@@ -310,6 +310,10 @@ class DistributedDataParallel(Module):
         super().train(mode)
         return self
 
+    def join(self, *options: Any, **named: Any) -> NoReturn:
+        """Raises NotImplementedError: here all ranks must have as many batches."""
+        raise NotImplementedError("torch.nn.parallel.DistributedDataParallel.join is not in Stridescope yet")
+
     # ---- hooks ------------------------------------------------------------------------------------------------------
 
     def register_comm_hook(self, state: Any, hook: Callable[..., Any]) -> None:
