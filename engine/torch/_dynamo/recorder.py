@@ -104,7 +104,7 @@ class Recorder:
         node = self.node_of(tensor)
         if node is not None:
             return node
-        name = self._source(tensor)
+        name = self._free(self._source(tensor))
         with self.graph.inserting_before(self._first_call) if self._first_call else contextlib.nullcontext():
             node = self.graph.create_node("placeholder", name, name=name.lower(), type_expr=type(tensor))
         with self._unseen(), _without_grad():
@@ -115,6 +115,13 @@ class Recorder:
         self._note(tensor, node)
         self._shadow_of[id(tensor)], self._real_of[id(shadow)] = shadow, tensor
         return node
+
+    def _free(self, name: str) -> str:
+        """The name, or one like it that no other input has."""
+        taken = {node.target for node in self.graph.find_nodes(op="placeholder")}
+        start = name.removesuffix("_").rstrip("0") if name == "L_stack0_" else f"{name}"
+        candidates = (name, *(f"{start}{number}_" for number in range(1, len(taken) + 1)))
+        return next(candidate for candidate in candidates if candidate not in taken)
 
     def _source(self, tensor: Tensor) -> str:
         known = self.named.get(id(tensor))
