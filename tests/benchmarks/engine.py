@@ -7,10 +7,10 @@ the median over rounds of CPU time per call; the engine with recording off, the 
 PyTorch take turns in processes of their own, so that a noisy machine hits all of them alike. A ratio of 0.80 means
 that the engine needs 80 % of PyTorch's time.
 
-Last seen on two cores with ten busy processes (four rounds): geometric mean 1.97 unrecorded, 4.93 recorded. Tiny ops
-without a graph 0.3 to 2.8, with one 1.1 to 1.8; 100 nodes forward and backward 1.2; whole training steps of nn and an
-optimizer 2.1 to 2.7. Far from even are kernels that NumPy needs many calls for: softmax 7, layer norm 9, sums of rows
-14 and cross entropy 18, where the order of additions is PyTorch's. Recording costs 1.2 to 4.6 times a call's time.
+Last seen on two cores with ten busy processes (two rounds): geometric mean 1.61 unrecorded, 3.82 recorded. Tiny ops
+without a graph 0.4 to 2.9, with one 1.4 to 2.1; 100 nodes forward 1.1, backward 0.9; whole training steps of nn and an
+optimizer 1.8 to 1.9. Far from even are kernels that NumPy needs many calls for: softmax 4, sums of rows 5, cross entropy
+7 and layer norm 8, which is computed in double precision. Recording costs 1.2 to 5.1 times a call's time.
 """
 
 from __future__ import annotations
