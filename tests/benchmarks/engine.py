@@ -9,8 +9,8 @@ that the engine needs 80 % of PyTorch's time.
 
 Last seen on two cores with ten busy processes (two rounds): geometric mean 1.61 unrecorded, 3.82 recorded. Tiny ops
 without a graph 0.4 to 2.9, with one 1.4 to 2.1; 100 nodes forward 1.1, backward 0.9; whole training steps of nn and an
-optimizer 1.8 to 1.9. Far from even are kernels that NumPy needs many calls for: softmax 4, sums of rows 5, cross entropy
-7 and layer norm 8, which is computed in double precision. Recording costs 1.2 to 5.1 times a call's time.
+optimizer 1.8 to 1.9. Far from even are kernels that NumPy needs many calls for: softmax 4, sums of rows 5, cross
+entropy 7 and layer norm 8, which is computed in double precision. Recording costs 1.2 to 5.1 times a call's time.
 """
 
 from __future__ import annotations
