@@ -19,7 +19,7 @@ class Facts:
     status: str
     view: int
     head: int
-    busy: bool = False
+    steps: bool = False  # is a step on its way, after which others may follow?
 
     @property
     def loaded(self) -> bool:
@@ -28,8 +28,8 @@ class Facts:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether there is something ahead: recorded steps, or a script that waits."""
-        return self.view < self.head or self.status == "waiting"
+        """Whether there is something ahead: recorded steps, or a script that waits, or will after its step."""
+        return self.view < self.head or self.steps or self.status == "waiting"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,9 +120,9 @@ ACTIONS: tuple[Action, ...] = (
            "Go back to where the line of the text cursor ran the last time", "Run", _behind,
            lambda w: w.debugging.run_back_to_caret()),
     Action("pause", "Pause", ("F6",), "pause",
-           "Stop the running script as soon as possible", "Run", _running, lambda w: w.session.pause()),
+           "Stop the running script as soon as possible", "Run", _running, lambda w: w.stepping.pause()),
     Action("stop", "Stop", ("Shift+F5",), "stop",
-           "End the script; its recording stays", "Run", _live, lambda w: w.session.stop()),
+           "End the script; its recording stays", "Run", _live, lambda w: w.stepping.stop()),
     Action("restart", "Restart", ("Ctrl+Shift+F5",), "restart",
            "Run the script again from its first line", "Run", _has_program,
            lambda w: w.restart()),
@@ -175,9 +175,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("much_later", "Ten later", ("Shift+Right",), "",
            "Ten stops ahead", "Time", _loaded, lambda w: w.stepping.scrub(10)),
     Action("first", "Beginning", ("Home",), "",
-           "Look at the first step", "Time", _behind, lambda w: w.time.look(0)),
+           "Look at the first step", "Time", _behind, lambda w: w.stepping.look(0)),
     Action("last", "Now", ("End",), "",
-           "Look at the newest step", "Time", _loaded, lambda w: w.time.look(w.time.head)),
+           "Look at the newest step", "Time", _loaded, lambda w: w.stepping.look(w.time.head)),
     Action("faster", "Faster", ("+",), "",
            "Play faster", "Time", _always, lambda w: w.stepping.change_speed(1)),
     Action("slower", "Slower", ("-",), "",

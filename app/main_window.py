@@ -7,8 +7,8 @@ import shlex
 from pathlib import Path
 from time import perf_counter
 
-from PySide6.QtCore import QPoint, QSettings, QSize, Qt, QTimer
-from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeySequence
+from PySide6.QtCore import QEvent, QPoint, QSettings, QSize, Qt, QTimer
+from PySide6.QtGui import QAction, QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QFileDialog,
     QInputDialog,
@@ -136,13 +136,15 @@ class MainWindow(QMainWindow):
         bench.pointed.connect(cursor.hover)
         bench.picked.connect(self._pick)
         bench.scrubbed.connect(self.stepping.near)
-        bench.visited.connect(cursor.look)
+        bench.visited.connect(self.stepping.look)
         cursor.moved.connect(self._schedule)
         cursor.selected.connect(self._due.start)
         self.welcome.chosen.connect(self.open)
         self.welcome.asked.connect(self.ask_open)
         self.toolbar.speed.clicked.connect(lambda: self.stepping.change_speed(1))
         self.stepping.changed.connect(self._show_pace)
+        self.stepping.owing.connect(self._show_chips)
+        self.stepping.settled = lambda: self.settled
 
     # ---- opening and saving ------------------------------------------------------------------------------------
 
@@ -265,6 +267,12 @@ class MainWindow(QMainWindow):
     def dropEvent(self, event: QDropEvent) -> None:
         self.open(event.mimeData().urls()[0].toLocalFile())
 
+    def event(self, event: QEvent) -> bool:
+        """Note, before a key becomes an action, whether it is held down."""
+        if isinstance(event, QKeyEvent) and event.type() is QEvent.Type.ShortcutOverride:
+            self.stepping.held = event.isAutoRepeat()
+        return super().event(event)
+
     def closeEvent(self, event: QCloseEvent) -> None:
         if self._remember:
             QSettings().setValue("layout/1", self.workbench.save_layout())
@@ -338,7 +346,7 @@ class MainWindow(QMainWindow):
     def _follow_status(self) -> None:
         session = self.session
         self._show_page(self.welcome if session.status == EMPTY else self.workbench)
-        facts = rows.Facts(session.status, self.time.view, self.time.head)
+        facts = rows.Facts(session.status, self.time.view, self.time.head, self.stepping.runs)
         for row in rows.ACTIONS:
             self.actions_by_id[row.id].setEnabled(row.enabled(facts))
         name = file_name(session.script)
@@ -359,6 +367,7 @@ class MainWindow(QMainWindow):
         bar.device.show_words(tr("device"), device_words(device))
         bar.device.setToolTip(device)
         words = tr("step {step} / {steps}", step=self.time.view + 1, steps=self.time.head + 1)
+        words += f" +{self.stepping.owed}" if self.stepping.owed else ""
         quiet = {STARTING: tr("starting"), WAITING: tr("recording"), RUNNING: tr("running"), REPLAY: tr("replay")}
         quiet[IMPORTING] = tr("reading")
         dot = "err" if self.session.live else ""

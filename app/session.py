@@ -65,6 +65,7 @@ class Session(QObject):
         self._import: SnapshotImport | None = None
         self._folder: str | None = None
         self._path = ""
+        self.reason = ""  # why the script stopped last
         self._until = False  # whether the script runs to a place that was asked for, and need not say why it stops
         self._watch = QTimer(self, interval=WATCH_MS)
         self._tidy = QTimer(self, interval=WATCH_MS)
@@ -344,6 +345,7 @@ class Session(QObject):
     def _stopped(self, step: int, reason: str, detail: str) -> None:
         self._look()
         self._watch.stop()
+        self.reason = reason
         self._set_status(WAITING)
         if reason == "error":
             self.failed.emit(detail)
