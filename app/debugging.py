@@ -60,6 +60,8 @@ class Debugging(QObject):
         self._watches.asked.connect(self._session.watch)
         self._watches.changed.connect(self._keep_watches)
         self._variables.inspect.connect(self._session.inspect)
+        self._session.points.lines_of, self._session.points.run_line = self._editor.lines_of, self._editor.run_line
+        self._editor.lines_moved.connect(self._session.points.shift)
         self._editor.breakpoint_toggled.connect(self._session.points.toggle_line)
         self._points.toggled.connect(self._session.points.toggle)
         self._points.removed.connect(self._session.points.remove)
@@ -98,8 +100,8 @@ class Debugging(QObject):
         if recording is None or session.status == RUNNING:
             return
         words = tr("not made yet") if session.live else tr("never made in this run")
-        tensors = [point for point in session.points.all if point.kind == "tensor"]
-        session.points.remark({point: words for point in tensors if not tensor_of(recording, point)})
+        tensors = [(of_run, point) for of_run, point in session.points.of_run().items() if point.kind == "tensor"]
+        session.points.remark({point: words for of_run, point in tensors if not tensor_of(recording, of_run)})
 
     def _show_points(self) -> None:
         self._remark_points()
@@ -140,7 +142,7 @@ class Debugging(QObject):
     def run_back_to_caret(self) -> None:
         """Go back to where the caret's line was about to run the last time."""
         picture = self._editor.picture
-        if picture is not None and not self._window.stepping.run_back_to(picture.source, self._editor.caret_line()):
+        if picture is not None and not self._window.stepping.run_back_to(picture.source, self._editor.caret_run_line()):
             self._say(tr("This line did not run before this step"))
 
     def to_birth(self) -> None:

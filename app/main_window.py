@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from pathlib import Path
@@ -38,7 +39,7 @@ from stridescope.app.stepping import Stepping
 from stridescope.app.text import LANGUAGES, tr
 from stridescope.app.toolbar import Toolbar
 from stridescope.app.welcome import Welcome, remember_file
-from stridescope.app.workbench import Workbench
+from stridescope.app.workbench import AT_ONCE, Workbench
 from stridescope.engine.events.grains import GRAINS
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
@@ -69,7 +70,7 @@ class MainWindow(QMainWindow):
         self.welcome, self.workbench = Welcome(), Workbench()
         self.menu = self._menu()
         self._due = QTimer(self, singleShot=True, interval=0)
-        self._due.timeout.connect(self.refresh)
+        self._due.timeout.connect(self._catch_up)
         self._pause = 0  # milliseconds between two looks at a script that runs
         self._looked_at, self._pace = -1, CatchingUp()
         self._arrange()
@@ -179,7 +180,6 @@ class MainWindow(QMainWindow):
         self.time.reset()
         self.debugging.start_over()
         self._looked_at = -1
-        self._pace.begin()
         self.workbench.panels["timeline"].setFocus()
         if self.session.program is not None:
             self._preview(self.session.program.path)
@@ -295,32 +295,36 @@ class MainWindow(QMainWindow):
             self._due.start(self._pause)
 
     def refresh(self) -> None:
-        """Show the moment that the cursor looks at, and note how long that takes."""
+        """Show the moment that the cursor looks at."""
+        self._refresh(math.inf)
+
+    def _catch_up(self) -> None:
+        """Show it, or how far we are, and note how long that takes."""
         begun = perf_counter()
-        self._refresh()
+        self._refresh(AT_ONCE)
         self._pause = min(LONGEST_PAUSE, round(2000 * (perf_counter() - begun)))
 
-    def _refresh(self) -> None:
+    def _refresh(self, seconds: float) -> None:
         recording = self.session.recording
         self._follow_status()
         if recording is None or self.time.view < 0:
             return
-        begun = perf_counter()
         try:
-            moment = moment_at(recording, self.time, self._next_look())
+            there = recording.approach(self.time.view, seconds)
+            self._looked_at = self.time.view if there else recording.reached
+            if not there:
+                self._due.start(0)
+                if not (self.time.live and self._pace.wants_picture(perf_counter())):
+                    return
+            begun = perf_counter()
+            moment = moment_at(recording, self.time, self._looked_at)
         except RecordingError as error:
             self.banner.say(str(error), failure=True)
             return
-        self._pace.read(moment.step, (now := perf_counter()) - begun)
-        self._looked_at = moment.step
-        if moment.step != self.time.view:
-            self._due.start(0)
-            if not self._pace.wants_picture(now):
-                return
         editor = self.workbench.panels["editor"]
         editor.setReadOnly(not self._is_editable(editor.picture))
-        self.workbench.present(moment)
-        self._pace.shown(now, perf_counter())
+        self.workbench.present(moment, seconds)
+        self._pace.shown(begun, perf_counter())
 
     def _is_editable(self, picture: EditorPicture | None) -> bool:
         """Whether the editor shows the program's own text; that of a notebook is made from its cells."""
@@ -335,13 +339,7 @@ class MainWindow(QMainWindow):
     @property
     def settled(self) -> bool:
         """Whether the panels show the step that the cursor looks at."""
-        return not self._due.isActive() and self._looked_at == self.time.view
-
-    def _next_look(self) -> int:
-        """Return the step to look at: the view, or a step towards it while a script is far ahead of what was read."""
-        target = self.time.view
-        growing = self.session.status in (RUNNING, WAITING, IMPORTING) or self.session.tidying
-        return self._pace.towards(target) if growing and self.time.live else target
+        return not (self._due.isActive() or self.workbench.behind) and self._looked_at == self.time.view
 
     def _follow_status(self) -> None:
         session = self.session
@@ -391,7 +389,7 @@ class MainWindow(QMainWindow):
         """Run until the line of the text cursor is reached."""
         editor = self.workbench.panels["editor"]
         if editor.picture is not None:
-            self.stepping.run_to(editor.picture.source, editor.picture.path, editor.caret_line())
+            self.stepping.run_to(editor.picture.source, editor.picture.path, editor.caret_run_line())
 
     def toggle_breakpoint(self) -> None:
         """Set or remove a breakpoint on the line of the text cursor."""

@@ -1,14 +1,20 @@
-"""The breakpoints of the script that is open: kept per script, with how often each was met."""
+"""The breakpoints of the script that is open: kept per script, with how often each was met.
+
+Their lines are those of the text in the editor: an edit there moves them, and one made elsewhere is found out when the
+script is opened again. The run that goes on may be one of the text before the edit, see :meth:`Points.of_run`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from PySide6.QtCore import QObject, Signal
 
 from stridescope.app.by_script import ByScript
+from stridescope.app.moved_lines import Surroundings, found_again, shifted, surroundings
+from stridescope.app.script_file import lines_on_disk
 from stridescope.app.text import tr
 from stridescope.app.values import size_text
 from stridescope.engine.worker.protocol import Breakpoint
@@ -29,19 +35,52 @@ class Points(QObject):
         self.hits: dict[Breakpoint, int] = {}
         self.remarks: dict[Breakpoint, str] = {}  # what else is to be said of one in this run
         self.script = ""  # the file whose breakpoints they are
+        self.lines_of: Callable[[str], Sequence[str]] = lines_on_disk  # of a file, as the editor has it
+        self.run_line: Callable[[str, int], int] = lambda path, line: line  # in the text that runs; 0 where it is new
+        self._around: dict[Breakpoint, Surroundings] = {}  # what was there when its line was right
 
     def open(self, script: str) -> None:
         """Take up the breakpoints of a script; those of the same script stay as they are."""
         script = os.path.realpath(script) if script else ""
         self.hits, self.remarks = {}, {}
         if script != self.script:
-            self.script, self.all = script, _stored(script) if self.remember else ()
-        self.changed.emit()
+            self.script = script
+            self._around = dict(_stored(script)) if self.remember else {}
+            self.all = tuple(self._around)
+        found = [self._found_again(point) for point in self.all]
+        self._set(dict.fromkeys(found))
+
+    def _found_again(self, point: Breakpoint) -> Breakpoint:
+        """Return a breakpoint on the line that says what its line said, after an edit in another editor."""
+        around = self._around.get(point)
+        if not point.line or around is None:
+            return point
+        return dataclasses.replace(point, line=found_again(lines_on_disk(point.path), point.line, around))
+
+    def shift(self, path: str, first: int, from_start: bool, by: int) -> None:
+        """Move breakpoints with the lines of a file that is edited, as :func:`.moved_lines.shifted` says."""
+        moved = [
+            dataclasses.replace(point, line=shifted(point.line, first, from_start, by))
+            if point.line and point.path == path
+            else point
+            for point in self.all
+        ]
+        self.hits = {new: self.hits[old] for old, new in zip(self.all, moved, strict=True) if old in self.hits}
+        self._set(dict.fromkeys(moved))
+
+    def of_run(self) -> dict[Breakpoint, Breakpoint]:
+        """Return the breakpoints as the text that runs has their lines, and what they are here; new lines have none."""
+        found: dict[Breakpoint, Breakpoint] = {}
+        for point in self.all:
+            line = self.run_line(point.path, point.line) if point.line else 0
+            if line or not point.line:
+                found.setdefault(dataclasses.replace(point, line=line), point)
+        return found
 
     @property
     def enabled(self) -> tuple[Breakpoint, ...]:
-        """Those that stop."""
-        return tuple(point for point in self.all if point.enabled)
+        """Those that stop, by the lines of the text that runs."""
+        return tuple(point for point in self.of_run() if point.enabled)
 
     def lines(self) -> dict[str, set[int]]:
         """Return the lines with breakpoints by file, enabled or not."""
@@ -83,7 +122,8 @@ class Points(QObject):
 
     def count(self, points: Iterable[Breakpoint], hits: Iterable[int]) -> None:
         """Take note of how often breakpoints were met."""
-        self.hits.update(zip(points, hits, strict=True))
+        here = self.of_run()
+        self.hits.update((here.get(point, point), times) for point, times in zip(points, hits, strict=True))
         self.counted.emit()
 
     def remark(self, remarks: dict[Breakpoint, str]) -> None:
@@ -94,8 +134,11 @@ class Points(QObject):
 
     def _set(self, points: Iterable[Breakpoint]) -> None:
         self.all = tuple(points)
+        lines = {path: self.lines_of(path) for path in {point.path for point in self.all if point.line}}
+        self._around = {point: surroundings(lines.get(point.path, ()), point.line) for point in self.all}
         if self.remember:
-            _KEPT.keep(self.script, [dataclasses.asdict(point) for point in self.all if not is_passing(point)])
+            lasting = [point for point in self.all if not is_passing(point)]
+            _KEPT.keep(self.script, [{**dataclasses.asdict(p), "around": self._around[p]} for p in lasting])
         self.changed.emit()
 
 
@@ -104,11 +147,14 @@ def is_passing(point: Breakpoint) -> bool:
     return point.kind == "tensor" and not point.line
 
 
-def _stored(script: str) -> tuple[Breakpoint, ...]:
-    try:
-        return tuple(Breakpoint(**fields) for fields in _KEPT.of(script))
-    except TypeError:  # of another version, or edited by hand
-        return ()
+def _stored(script: str) -> Iterator[tuple[Breakpoint, Surroundings]]:
+    for kept in _KEPT.of(script):
+        try:
+            fields = dict(kept)
+            around = tuple(map(str, fields.pop("around", ())))
+            yield Breakpoint(**fields), around
+        except (TypeError, ValueError):  # of another version, or edited by hand
+            continue
 
 
 WHAT = {

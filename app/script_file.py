@@ -7,6 +7,8 @@ import io
 import tokenize
 from pathlib import Path
 
+from stridescope.engine.recording.lines import source_lines
+
 
 def is_notebook(path: str) -> bool:
     """Whether a script is a notebook, whose cells are run but not edited here."""
@@ -18,6 +20,14 @@ def read_script(path: str) -> str:
     data = Path(path).read_bytes()
     encoding, _ = _form(data)
     return data.decode(encoding, errors="replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def lines_on_disk(path: str) -> list[str]:
+    """Return a script's lines as they are now; none where it cannot be read, or is a notebook of cells."""
+    try:
+        return [] if is_notebook(path) else source_lines(read_script(path))
+    except OSError:
+        return []
 
 
 def write_script(path: str, text: str) -> None:

@@ -196,14 +196,14 @@ class Stepping(QObject):
 
     def _recorded_breakpoint(self) -> int | None:
         """Return the next recorded step at a breakpoint."""
-        return recorded_points.next_stop(self._recording, self._session.points.all, self._cursor.view)
+        return recorded_points.next_stop(self._recording, self._session.points.of_run(), self._cursor.view)
 
     def run_back(self) -> None:
         """Go back to the breakpoint before, or to the beginning; nothing is run again."""
         self._ask(self._run_back, ahead=False)
 
     def _run_back(self) -> None:
-        found = recorded_points.previous_stop(self._recording, self._session.points.all, self._cursor.view)
+        found = recorded_points.previous_stop(self._recording, self._session.points.of_run(), self._cursor.view)
         self._cursor.look(0 if found is None else found)
 
     def run_back_to(self, source: int, line: int) -> bool:

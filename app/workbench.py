@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import time
 from typing import Any
 
-from PySide6.QtCore import QByteArray, Qt, Signal
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QScrollArea, QSplitter, QVBoxLayout, QWidget
 
 from stridescope.app import theme as themes
@@ -20,6 +22,7 @@ COLUMNS = (430, 728, 440)
 LEFT_ROWS = (264, 442)
 FOOT = (1159, 440)
 TIMELINE_HEIGHT, FOOT_HEIGHT = 92, 154
+AT_ONCE = 0.04  # seconds that panels may take between two looks at mouse and keys
 BARE = ("timeline", "story")  # areas without a header
 
 
@@ -39,6 +42,9 @@ class Workbench(QWidget):
             self.areas.setdefault(spec.area, []).append(spec)
         self.stacks = {area: self._stack(area) for area in self.areas if area not in BARE}
         self._moment: Moment | None = None
+        self._behind: list[str] = []  # areas that do not show the moment yet
+        self._next = QTimer(self, singleShot=True, interval=0)
+        self._next.timeout.connect(self._present_more)
         self._maximised: str | None = None
         self._arrange()
         self._connect()
@@ -85,11 +91,28 @@ class Workbench(QWidget):
 
     # ---- showing -----------------------------------------------------------------------------------------------
 
-    def present(self, moment: Moment) -> None:
-        """Show the moment in every panel that can be seen; the others are told when they come to the front."""
+    def present(self, moment: Moment, seconds: float = math.inf) -> None:
+        """Show the moment in every panel that can be seen; the others are told when they come to the front.
+
+        Panels for which there is no time any more follow one by one, between looks at mouse and keys.
+        """
         self._moment = moment
-        for area in self.areas:
-            self._present_area(area)
+        self._behind = list(self.areas)
+        self._present_more(seconds)
+
+    def _present_more(self, seconds: float = AT_ONCE) -> None:
+        until = time.thread_time() + seconds
+        while self._behind:
+            self._present_area(self._behind.pop(0))
+            if self._behind and time.thread_time() > until:
+                self._next.start()
+                return
+        self._next.stop()
+
+    @property
+    def behind(self) -> bool:
+        """Whether panels still show the moment before."""
+        return bool(self._behind)
 
     def _present_area(self, area: str) -> None:
         spec = self.front(area)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
@@ -22,12 +23,15 @@ from stridescope.app import theme as themes
 from stridescope.app.items.python_colors import PythonColors
 from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.moment import Moment
+from stridescope.app.moved_lines import lines_before
 from stridescope.app.panels.editor_model import EditorPicture, Mark, Note, file_name, is_python, picture
 from stridescope.app.panels.hover import hover_words
 from stridescope.app.panels.spec import PanelSpec
+from stridescope.app.script_file import lines_on_disk
 from stridescope.app.selection import Selection
 from stridescope.app.text import tr
 from stridescope.app.theme import mono_font
+from stridescope.engine.recording.lines import source_lines
 
 GUTTER, TOP = 52, 5
 LINE_HEIGHT = 24.0
@@ -39,6 +43,7 @@ class Editor(QTextEdit):
 
     breakpoint_toggled = Signal(str, int)
     picked = Signal(object)
+    lines_moved = Signal(str, int, bool, int)  # of a path: from which line on, with that one, by how many
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,6 +59,10 @@ class Editor(QTextEdit):
         self._moment: Moment | None = None
         self.breakpoints: dict[str, set[int]] = {}
         self._shown = ""
+        self._blocks, self._typed = 1, True  # lines of the document; is it a person who changes it?
+        self._edited = False  # whether the text is another than the one that runs, be it saved or not
+        self._before: list[int] = []  # the lines of an edited text in the text that runs
+        self.document().contentsChange.connect(self._follow_edit)
         self._colors = PythonColors(self.document())
         self._gutter = _Gutter(self)
         self.verticalScrollBar().valueChanged.connect(self._gutter.update)
@@ -77,7 +86,7 @@ class Editor(QTextEdit):
 
     def show_text(self, text: str) -> None:
         """Replace the text and give every line the mock-up's height."""
-        self._shown = text
+        self._shown, self._typed = text, False
         height = QTextBlockFormat()
         height.setLineHeight(LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
         cursor = QTextCursor(self.document())
@@ -90,6 +99,49 @@ class Editor(QTextEdit):
         self.moveCursor(QTextCursor.MoveOperation.Start)
         self.document().clearUndoRedoStacks()
         self.document().setModified(False)
+        self._blocks, self._typed, self._edited = self.document().blockCount(), True, False
+
+    def _follow_edit(self, position: int, _removed: int, _added: int) -> None:
+        """Tell which lines an edit moves, so that breakpoints stay on theirs."""
+        if not self._typed or self.picture is None:
+            return
+        self._edited, self._before = True, []
+        blocks, self._blocks = self._blocks, self.document().blockCount()
+        if self._blocks != blocks:
+            block = self.document().findBlock(position)
+            from_start = position == block.position()
+            self.lines_moved.emit(self.picture.path, block.blockNumber() + 1, from_start, self._blocks - blocks)
+
+    def lines_of(self, path: str) -> Sequence[str]:
+        """Return the lines of a file as they are here when they are edited, or else on disk."""
+        return self._lines if self._is_edited(path) else lines_on_disk(path)
+
+    def run_line(self, path: str, line: int) -> int:
+        """Return which line of the text that runs a line of the edited text is, 0 for a new one."""
+        if not self._is_edited(path):
+            return line
+        before = self._lines_before
+        return before[line - 1] if 0 < line <= len(before) else 0
+
+    def _is_edited(self, path: str) -> bool:
+        return self._edited and self.picture is not None and self.picture.path == path
+
+    @property
+    def _lines(self) -> list[str]:
+        return source_lines(self.toPlainText())
+
+    @property
+    def _lines_before(self) -> list[int]:
+        if not self._before:
+            self._before = lines_before(source_lines(self._shown), self._lines)
+        return self._before
+
+    def _block(self, line: int) -> QTextBlock:
+        """Return where a line of the text that runs is now; an invalid block where it is deleted."""
+        if self._edited:
+            before = self._lines_before
+            line = before.index(line) + 1 if line in before else 0
+        return self.document().findBlockByNumber(line - 1)
 
     def heading(self) -> tuple[str, str, str]:
         """File name at the left, what runs at the right."""
@@ -127,6 +179,12 @@ class Editor(QTextEdit):
         """Return the 1-based line of the text cursor."""
         return self.textCursor().blockNumber() + 1
 
+    def caret_run_line(self) -> int:
+        """Return the line of the text cursor in the text that runs; of a new line the next one that was there."""
+        path, line = self.picture.path if self.picture else "", self.caret_line()
+        below = range(line, self.document().blockCount() + 1)
+        return next((found for at in below if (found := self.run_line(path, at))), line)
+
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
         theme = themes.active()
@@ -142,8 +200,9 @@ class Editor(QTextEdit):
         painter.end()
 
     def _draw_current(self, sketch: Sketch, shown: EditorPicture) -> None:
-        if shown.line:
-            band = self.block_rect(self.document().findBlockByNumber(shown.line - 1))
+        block = self._block(shown.line)
+        if shown.line and block.isValid():
+            band = self.block_rect(block)
             sketch.painter.fillRect(band, sketch.theme.mix("now", 0.14))
 
     def _draw_over(self, sketch: Sketch, shown: EditorPicture) -> None:
@@ -156,7 +215,7 @@ class Editor(QTextEdit):
             self._draw_error(sketch, *shown.error)
 
     def _underline(self, sketch: Sketch, mark: Mark, color: str) -> None:
-        block = self.document().findBlockByNumber(mark.line - 1)
+        block = self._block(mark.line)
         if block.isValid():
             left, right = self._x(block, mark.start), self._x(block, mark.end)
             sketch.painter.fillRect(
@@ -173,7 +232,7 @@ class Editor(QTextEdit):
         return float(found[0] if isinstance(found, tuple) else found) - self.horizontalScrollBar().value()
 
     def _draw_note(self, sketch: Sketch, line: int, note: Note) -> None:
-        block = self.document().findBlockByNumber(line - 1)
+        block = self._block(line)
         if not block.isValid():
             return
         rect = self.block_rect(block)
@@ -188,7 +247,9 @@ class Editor(QTextEdit):
         )
 
     def _draw_error(self, sketch: Sketch, message: str, mark: Mark) -> None:
-        block = self.document().findBlockByNumber(mark.line - 1)
+        block = self._block(mark.line)
+        if not block.isValid():
+            return
         rect = self.block_rect(block)
         x = self._x(block, len(block.text())) + 14
         sketch.text(
@@ -197,7 +258,7 @@ class Editor(QTextEdit):
 
     def _reveal(self, line: int) -> None:
         """Scroll so that ``line`` can be seen in the middle, unless it is in sight."""
-        rect = self.block_rect(self.document().findBlockByNumber(line - 1))
+        rect = self.block_rect(self._block(line))
         bar, height = self.verticalScrollBar(), self.viewport().height()
         if rect.top() < 0 or rect.bottom() > height:
             bar.setValue(math.floor(bar.value() + rect.top() - height / 2))
@@ -206,7 +267,7 @@ class Editor(QTextEdit):
         """A click behind a line selects the tensor that its note names."""
         super().mouseReleaseEvent(event)
         line = self.line_at(event.position().y())
-        note = self.picture.notes.get(line) if self.picture else None
+        note = self.picture.notes.get(self.run_line(self.picture.path, line)) if self.picture else None
         block = self.document().findBlockByNumber(line - 1)
         if note and note.tensor and line and event.position().x() > self._x(block, len(block.text())) + 8:
             self.picked.emit(Selection(tensor=note.tensor))
@@ -251,7 +312,8 @@ class _Gutter(QWidget):
         painter.end()
 
     def _draw_line(self, sketch: Sketch, line: int, top: float, points: set[int]) -> None:
-        current = self._editor.picture is not None and self._editor.picture.line == line
+        picture = self._editor.picture
+        current = picture is not None and line > 0 and picture.line == self._editor.run_line(picture.path, line)
         if current:
             sketch.painter.fillRect(QRectF(0, top, GUTTER, LINE_HEIGHT), sketch.theme.mix("now", 0.14))
             sketch.painter.fillRect(QRectF(0, top, 3, LINE_HEIGHT), sketch.color("now"))

@@ -16,6 +16,7 @@ from stridescope.app.values import shape_text, short_dtype
 from stridescope.engine.recording.lines import source_lines
 from stridescope.engine.recording.model import Frame, Name, Span, State, TensorState
 
+DEEPEST = 100  # calls whose names are noted behind the lines: in a recursion the innermost say it
 _PLAIN = re.compile(r"-?[\d.e+-]+|True|False|None|'[^']{0,24}'")  # values worth a word behind their line
 
 
@@ -151,7 +152,7 @@ def _notes(moment: Moment, source: int) -> dict[int, Note]:
     """Return notes by line for what the frames of this file name: tensors, and plain values bound lately."""
     notes: dict[int, Note] = {}
     recent = recent_bindings(moment.recording, moment.step)
-    for frame in moment.state.frames:
+    for frame in moment.state.frames[-DEEPEST:]:
         if frame.source == source:
             for name in frame.names.values():
                 bound, note = _noted(moment, frame, name, recent)

@@ -17,7 +17,7 @@ from stridescope.engine.recording.reader import Output, Recording
 
 STDERR = 2
 SINGLE = 1500  # newest outputs that can be taken back one by one; older ones are written in bulk
-MOST_CHARACTERS = 400_000  # of the bulk: a flood must not drown the window
+MOST_CHARACTERS = 120_000  # of the bulk: a flood must not drown the window
 
 
 class OutputPanel(QWidget):

@@ -13,6 +13,7 @@ from stridescope.app.values import list_text
 from stridescope.engine.recording.model import Frame, Name, State
 from stridescope.engine.worker.protocol import PARTS_RECORDED, Part
 
+MOST_FRAMES = 100  # whose names are shown, beside the outermost
 AT_ONCE = 100  # parts that are asked for, and shown, together
 _INSIDE = re.compile(r"[\[.]")  # what stands between a name and the path to a tensor inside
 _OPENABLE = re.compile(r"[\[({]|<(?!module |function |class |built)|\w+\(")
@@ -77,8 +78,12 @@ def variables(
     the tensors inside stands in its place.
     """
     rows: list[Variable] = []
-    for frame in reversed(moment.state.frames):
-        if len(moment.state.frames) > 1:
+    frames = moment.state.frames
+    between = max(0, len(frames) - 1 - MOST_FRAMES)  # of a deep recursion
+    for frame in [*reversed(frames[1 + between :]), *frames[:1]]:
+        if between and frame is frames[0]:
+            rows.append(Variable(frame.id, "…", tr("{n} more calls", n=between)))
+        if len(frames) > 1:
             rows.append(Variable(frame.id, "", title(frame)))
         for name in frame.names:
             if not _INSIDE.search(name):

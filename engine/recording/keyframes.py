@@ -68,9 +68,13 @@ Load = Callable[[bytes], bytes]
 
 def is_due(machine: Machine, last: int) -> bool:
     """Whether a keyframe should follow the one at step ``last`` here."""
-    live = len(machine.tensors.rows) + len(machine.storages.rows) + len(machine.nodes.rows)
-    live += len(machine.allocator.blocks)
-    return machine.step - last >= max(_EVENTS_APART, _EVENTS_PER_LIVE * live)
+    return machine.step - last >= max(_EVENTS_APART, _EVENTS_PER_LIVE * alive(machine))
+
+
+def alive(machine: Machine) -> int:
+    """Return how much a machine holds: a copy of it costs time and space by that."""
+    shelves = (machine.tensors, machine.storages, machine.nodes, machine.modules, machine.frames)
+    return sum(len(shelf.rows) for shelf in shelves) + len(machine.allocator.blocks)
 
 
 # ---- the columns -------------------------------------------------------------------------------------------------

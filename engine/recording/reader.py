@@ -240,6 +240,16 @@ class Recording:
         with self._reading():
             return self._seeker.state(step)
 
+    def approach(self, step: int, seconds: float) -> bool:
+        """Read on towards a step for about so long; say whether :meth:`state` has it at once now."""
+        with self._reading():
+            return self._seeker.approach(min(step, self.steps - 1), seconds)
+
+    @property
+    def reached(self) -> int:
+        """The step at which reading stands, be it one that was only passed."""
+        return self._seeker.at
+
     def history(self, kind: str, id: int) -> list[int]:
         """Return the steps that name a "tensor", "storage", "node", "frame" or "counter".
 
@@ -277,10 +287,15 @@ class Recording:
     def output(self, step: int) -> list[Output]:
         """Return what the script had printed up to a step."""
         with self._reading():
-            for at in self.steps_of(OutputWritten).tolist():
-                if at >= self._outputs_until:
-                    _, stream, text = next(self._wires(at, at))
-                    self._outputs.append(Output(at, stream, text))
+            steps = self.steps_of(OutputWritten)
+            fresh = steps[np.searchsorted(steps, self._outputs_until) :]
+            for number in np.unique(np.searchsorted(self._firsts, fresh, side="right") - 1).tolist():
+                first = self._firsts[number]
+                wires = self._batches.wires(first)
+                self._outputs += [
+                    Output(at, *wires[at - first][1:3])
+                    for at in fresh[np.searchsorted(fresh, first) : np.searchsorted(fresh, first + len(wires))].tolist()
+                ]
         self._outputs_until = self.steps
         return self._outputs[: bisect.bisect_right(self._outputs, step, key=lambda output: output.step)]
 

@@ -10,6 +10,7 @@ import bisect
 import contextlib
 import gc
 import sqlite3
+import time
 from collections.abc import Iterator
 
 from stridescope.engine.events import Wire
@@ -22,9 +23,12 @@ from stridescope.engine.recording.state import advance
 
 # Machines kept in memory for a file without keyframes: further apart than a file's, for they are whole copies.
 _MADE_APART = 16384
+_ALIVE_PER_EVENT = 2  # the more is alive, the further apart
+_MOST_ALIVE = 2_000_000  # records that those in memory may hold together, some hundred bytes each
 _WAYPOINTS_APART = 128
 _WAYPOINTS_BEFORE = 256
 _WAYPOINTS = 32
+_AT_ONCE = 1024  # events between two looks at the clock
 
 
 class Seeker:
@@ -38,6 +42,7 @@ class Seeker:
         self._stored: list[int] = [row[0] for row in rows]
         self._made: dict[int, Machine] = {}
         self._made_steps: list[int] = []
+        self._alive = 0
         self._waypoints: Recent[int, Machine] = Recent(_WAYPOINTS)
         self._machine = Machine()
         self._states: Recent[int, State] = Recent(4)
@@ -52,17 +57,44 @@ class Seeker:
         with _collected_later():
             return self._states.use(step, lambda: self._go(step))
 
+    @property
+    def at(self) -> int:
+        """The step that was reached last."""
+        return self._machine.step
+
+    def approach(self, step: int, seconds: float) -> bool:
+        """Come nearer to ``step`` for about so long, and say whether it is near now: :meth:`state` takes no time then.
+
+        What lies on the way is only passed: no state is made of it.
+        """
+        until, goal = time.perf_counter() + seconds, step - _WAYPOINTS_BEFORE
+        if step in self._states or self._far(step) <= 2 * _WAYPOINTS_BEFORE:
+            return True
+        with _collected_later():
+            machine = self._machine = self._nearest(goal)
+            while machine.step < goal and time.perf_counter() < until:
+                self._pass(machine, min(goal, machine.step + _AT_ONCE))
+        return machine.step >= goal
+
+    def _far(self, step: int) -> int:
+        """Return how many events lie between the nearest known machine and ``step``."""
+        return step - max(self._known(step))
+
     def _go(self, step: int) -> State:
-        machine = self._nearest(step)
-        index = bisect.bisect_right(self._lasts, machine.step)
+        machine = self._machine = self._nearest(step)
         while machine.step < step:
-            first = self._firsts[index]
-            wires = self._batches.wires(first)
-            self._advance(machine, wires[machine.step + 1 - first : step + 1 - first], step)
-            index += 1
-            self._keep_keyframe(machine)
-        self._machine = machine
+            self._pass(machine, step, lay=True)
         return machine.snapshot()
+
+    def _pass(self, machine: Machine, step: int, *, lay: bool = False) -> None:
+        """Move on towards ``step`` within one batch, and where wanted ``lay`` waypoints on the way."""
+        first = self._firsts[bisect.bisect_right(self._lasts, machine.step)]
+        wires = self._batches.wires(first)[machine.step + 1 - first : step + 1 - first]
+        if lay:
+            self._advance(machine, wires, step)
+        else:
+            advance(machine, wires)
+        self._keep_keyframe(machine)
 
     def _advance(self, machine: Machine, wires: list[Wire], step: int) -> None:
         """Move on within one batch, leaving waypoints when ``step`` is near."""
@@ -77,9 +109,7 @@ class Seeker:
 
     def _nearest(self, step: int) -> Machine:
         """Return the known machine that is nearest before ``step``, free to be moved."""
-        here = self._machine.step if self._machine.step <= step else -1
-        way = max((at for at in self._waypoints if at <= step), default=-1)
-        made, stored = _before(self._made_steps, step), _before(self._stored, step)
+        here, way, made, stored = self._known(step)
         nearest = max(here, way, made, stored)
         if nearest == here:
             return self._machine if here >= 0 else Machine()
@@ -89,6 +119,12 @@ class Seeker:
             return self._made[made].twin()
         return self._read_keyframe(stored)
 
+    def _known(self, step: int) -> tuple[int, int, int, int]:
+        """Return the nearest steps up to ``step`` of the machine, the waypoints, the keyframes made here and stored."""
+        here = self._machine.step if self._machine.step <= step else -1
+        way = max((at for at in self._waypoints if at <= step), default=-1)
+        return here, way, _before(self._made_steps, step), _before(self._stored, step)
+
     def _read_keyframe(self, step: int) -> Machine:
         database = self._database
         row = database and database.execute("SELECT state FROM keyframe WHERE step = ?", (step,)).fetchone()
@@ -97,10 +133,19 @@ class Seeker:
         return keyframes.decode_machine(row[0], self._batches.load)
 
     def _keep_keyframe(self, machine: Machine) -> None:
-        last = max(self._made_steps[-1] if self._made_steps else -1, self._stored[-1] if self._stored else -1)
-        if machine.step - last >= _MADE_APART and keyframes.is_due(machine, last):
-            self._made[machine.step] = machine.twin()
-            self._made_steps.append(machine.step)
+        """Keep a machine that is far from those known; when all of them hold too much, let every other one go."""
+        step, alive = machine.step, keyframes.alive(machine)
+        last = max(_before(self._made_steps, step), _before(self._stored, step))
+        if step - last < max(_MADE_APART, alive // _ALIVE_PER_EVENT):
+            return
+        self._made[step] = machine.twin()
+        bisect.insort(self._made_steps, step)
+        self._alive += alive
+        if self._alive > _MOST_ALIVE:
+            for old in self._made_steps[-2::-2]:
+                del self._made[old]
+            self._made_steps = sorted(self._made)
+            self._alive = sum(map(keyframes.alive, self._made.values()))
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import types
 
 from stridescope.engine.worker.frame_locals import OPTIMIZED, Locals, layout_of
 from stridescope.engine.worker.names import Bound, Names, plan, worth_showing
-from stridescope.engine.worker.positions import Where, spans_of
+from stridescope.engine.worker.positions import Where, is_long, line_starts, spans_of
 
 Span = tuple[int, int, int, int]
 
@@ -16,7 +16,7 @@ class Code:
 
     __slots__ = (
         "arguments", "asked", "calls", "free_calls", "is_module", "layout", "name", "names", "object", "optimized",
-        "plan", "quiet", "silent", "source", "spans", "unfollowed", "visits", "watched", "woken",
+        "plan", "quiet", "silent", "source", "spans", "starts", "unfollowed", "visits", "watched", "woken",
     )  # fmt: skip
 
     def __init__(self, code: types.CodeType, source: int) -> None:
@@ -27,6 +27,7 @@ class Code:
         self.is_module, self.name = code.co_name == "<module>", code.co_qualname
         self.arguments = Names(tuple(filter(worth_showing, code.co_varnames[: _argument_count(code)])), (), ())
         self.spans: list[Span] = []
+        self.starts = line_starts(code) if is_long(code) else {}  # the instructions that begin a line, and which
         self.visits: dict[int, int] = {}  # how often each line was reached, estimated by samples
         self.silent: set[int] = set()  # the lines that are not recorded
         self.unfollowed: dict[str, None] = {}  # names that rationed lines store, looked at when another line is reached
@@ -43,10 +44,11 @@ class Code:
 class Call:
     """A live frame of the user's files, and what was last told of its names."""
 
-    __slots__ = ("asked", "changing", "code", "id", "known", "places", "plain", "space", "todo")
+    __slots__ = ("asked", "changing", "code", "id", "known", "line", "places", "plain", "space", "todo")
 
     def __init__(self, number: int, code: Code, frame: types.FrameType) -> None:
         self.id, self.code, self.asked = number, code, 0
+        self.line = 0  # the last line, where lines are told by their instructions
         # A module's or class body's own dict, taken now: in the midst of a comprehension f_locals shows its names only.
         self.space: Locals | None = None if code.optimized else frame.f_locals
         self.todo: Names | None = None  # the names of the line that runs now, looked at when the next is reached

@@ -42,7 +42,7 @@ Bound = tuple[int, str, Parts]
 def plan(code: types.CodeType) -> dict[int, Names]:
     """Return, for each line of the code, the names that it touches."""
     touched: dict[int, tuple[dict[str, None], dict[str, None], dict[str, None]]] = {}
-    for instruction in dis.get_instructions(code):
+    for instruction in dis.get_instructions(_without_jumps(code)):
         line = instruction.positions.lineno if instruction.positions else None
         if line is not None:
             _note(instruction, touched.setdefault(line, ({}, {}, {})))
@@ -50,6 +50,15 @@ def plan(code: types.CodeType) -> dict[int, Names]:
         for name in stored:
             read.pop(name, None)
     return {line: Names(*(tuple(names) for names in found)) for line, found in touched.items() if any(found)}
+
+
+def _without_jumps(code: types.CodeType) -> types.CodeType:
+    """Return code with the same names on the same lines: dis looks up each instruction in its list of jump targets."""
+    jumps, instructions = frozenset(dis.hasjrel + dis.hasjabs), bytearray(code.co_code)
+    for at in range(0, len(instructions), 2):
+        if instructions[at] in jumps:
+            instructions[at] = dis.opmap["NOP"]
+    return code.replace(co_code=bytes(instructions))
 
 
 def _note(instruction: dis.Instruction, found: tuple[dict[str, None], dict[str, None], dict[str, None]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import sys
 import types
 from collections.abc import Iterator
@@ -11,6 +12,13 @@ from stridescope.engine.autograd.relay import Relay
 
 if TYPE_CHECKING:
     from stridescope.engine.worker.calls import Call
+
+CACHE, EXTENDED, HANDLER = 0, dis.opmap["EXTENDED_ARG"], dis.opmap["PUSH_EXC_INFO"]
+JUMPS = frozenset(dis.hasjrel + dis.hasjabs)
+# Instructions that no line begins with: what runs before the first line, or is passed over.
+RESUME, PASSED = dis.opmap["RESUME"], ("END_FOR", "END_ASYNC_FOR", "END_SEND")
+NO_STARTS = frozenset({CACHE, RESUME, *(dis.opmap[name] for name in PASSED if name in dis.opmap)})
+LONG = 120  # lines
 
 Where = tuple[int, int, int, int, int, int]
 NOWHERE: Where = (0, 0, 0, 0, 0, 0)
@@ -83,3 +91,38 @@ def spans_of(code: types.CodeType) -> list[tuple[int, int, int, int]]:
 def span_at(frame: types.FrameType) -> tuple[int, int, int, int]:
     """Return the source range that a frame stands at."""
     return spans_of(frame.f_code)[frame.f_lasti >> 1]
+
+
+def is_long(code: types.CodeType) -> bool:
+    """Say whether the code has lines far from its first one."""
+    return max((line or 0 for _, _, line in code.co_lines()), default=0) - code.co_firstlineno > LONG
+
+
+def line_starts(code: types.CodeType) -> dict[int, int]:
+    """Return the offsets of instructions at which a line may begin, with the line.
+
+    Those are the ones after an instruction of another line, and those that jumps and exceptions lead to.
+    """
+    body, found, before = code.co_code, dict[int, int](), 0
+    targets = frozenset(_jump_targets(body))
+    for number, (line, *_) in enumerate(code.co_positions()):
+        at, opcode = 2 * number, body[2 * number]
+        if line and opcode not in NO_STARTS and (line != before or at in targets or opcode == HANDLER):
+            found[at] = line
+        before = 0 if opcode == RESUME else line or 0
+    return found
+
+
+def _jump_targets(body: bytes) -> Iterator[int]:
+    """Yield the offsets that jumps lead to: counted from the end of the instruction with its caches."""
+    argument = 0
+    for at in range(0, len(body), 2):
+        opcode, argument = body[at], argument << 8 | body[at + 1]
+        if opcode == EXTENDED:
+            continue
+        if opcode in JUMPS:
+            after = at + 2
+            while after < len(body) and body[after] == CACHE:
+                after += 2
+            yield after - 2 * argument if "BACKWARD" in dis.opname[opcode] else after + 2 * argument
+        argument = 0

@@ -17,6 +17,7 @@ from typing import Any, Protocol, TypeVar, cast
 from stridescope.engine.events import RecordingCut
 from stridescope.engine.worker.bindings import emit
 from stridescope.engine.worker.calls import Code
+from stridescope.engine.worker.positions import is_long
 from stridescope.engine.worker.tracebacks import deepest, is_ours
 from stridescope.engine.worker.tracer import Tracer
 
@@ -70,6 +71,7 @@ if sys.version_info >= (3, 12):
         """Watches by ``sys.monitoring``: no cost outside the user's code objects."""
 
         LOCAL = events.LINE | events.PY_RETURN | events.JUMP
+        LONG = events.INSTRUCTION | events.PY_RETURN | events.JUMP
         GLOBAL = events.PY_START | events.PY_UNWIND | events.RAISE
 
         def __init__(self, tracer: Tracer) -> None:
@@ -101,6 +103,7 @@ if sys.version_info >= (3, 12):
             return {
                 events.PY_START: self._start,
                 events.LINE: self._line,
+                events.INSTRUCTION: self._instruction,
                 events.JUMP: self._jump,
                 events.PY_RETURN: self._return,
                 events.PY_UNWIND: self._unwind,
@@ -114,7 +117,8 @@ if sys.version_info >= (3, 12):
                     return sys.monitoring.DISABLE
                 if known.quiet is known.watched:
                     known.watched = not known.quiet
-                    sys.monitoring.set_local_events(self._tool, code, self.LOCAL if known.watched else 0)
+                    wanted = self.LONG if is_long(code) else self.LOCAL
+                    sys.monitoring.set_local_events(self._tool, code, wanted if known.watched else 0)
                 if known.quiet:
                     return sys.monitoring.DISABLE
                 self._tracer.enter(sys._getframe(1), known)
@@ -125,6 +129,26 @@ if sys.version_info >= (3, 12):
         def _line(self, _: types.CodeType, line: int) -> object:
             try:
                 return None if self._reach(sys._getframe(1), line) else sys.monitoring.DISABLE
+            except Exception as error:
+                return _give_up(self, error)
+
+        def _instruction(self, code: types.CodeType, at: int) -> object:
+            """Report a line of a long code, as :meth:`_line` does: where an instruction begins one, and it is another.
+
+            For each line event Python looks for the line from the beginning of the code on, once that is more than
+            126 lines: a loop there would take a hundred times its own time.
+            """
+            try:
+                known = self._tracer.code_of(code)
+                if known is None or (line := known.starts.get(at, 0)) == 0:
+                    return sys.monitoring.DISABLE
+                frame = sys._getframe(1)
+                call = self._tracer.calls.get(id(frame))
+                if call is not None:
+                    if call.line == line and not known.silent:
+                        return None
+                    call.line = line
+                return None if self._reach(frame, line) else sys.monitoring.DISABLE
             except Exception as error:
                 return _give_up(self, error)
 

@@ -6,6 +6,7 @@ import dataclasses
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -16,11 +17,14 @@ from stridescope.app import motion
 from stridescope.app.moment import Moment
 from stridescope.app.panels.graph import GraphPanel
 from stridescope.app.panels.storage import StoragePanel
+from stridescope.app.panels.variables_model import variables
 from stridescope.app.selection import Selection, linked
+from stridescope.engine import events as ev
 from stridescope.engine.recording.model import NodeState, State, StorageState
 from stridescope.engine.recording.reader import Recording
+from stridescope.engine.recording.writer import Writer
 
-SIDE, NODES = 1000, 50_000
+SIDE, NODES, EVENTS = 1000, 50_000, 40_000
 
 
 class Kept:
@@ -83,3 +87,34 @@ def test_fifty_thousand_nodes(qtbot: QtBot, strides: Recording, state: State) ->
     assert cpu(panel.grab) < 0.25
     panel.show_all()
     assert cpu(panel.grab) < 0.5
+
+
+def test_a_far_jump_is_read_piece_by_piece(tmp_path: Path) -> None:
+    path = tmp_path / "long.stride"
+    journal = ev.Journal()
+    writer = Writer(path, {"script": "long.py"})
+    writer.attach(journal, 1 << 16)
+    assert journal.emit is not None
+    journal.emit(ev.SourceSeen(1, "long.py").pack())
+    journal.emit(ev.FrameEntered(1, 0, 1, "<module>", 1).pack())
+    for number in range(1, EVENTS):
+        journal.emit(ev.NameBound(1, f"n{number % 100}", 0, str(number)).pack())
+    writer.flush()
+    with Recording.open(path) as recording:
+        steps = [recording.reached]
+        while not recording.approach(recording.steps - 1, 0.001):
+            steps.append(recording.reached)
+        assert len(steps) > 2 and steps == sorted(steps)
+        assert recording.state(recording.steps - 1).frames[0].names["n99"].text == str(EVENTS - 1)
+        assert recording.approach(recording.steps - 2, 0.0)  # one back is near
+    writer.close(0)
+
+
+def test_of_a_deep_recursion_the_innermost_names_are_shown(strides: Recording, state: State) -> None:
+    (outermost,) = state.frames
+    deeper = [msgspec.structs.replace(outermost, id=number, function="down") for number in range(2, 5001)]
+    state.frames = [outermost, *deeper]
+    shown = variables(Moment(strides, state, state.step, Selection()))
+    titles = [row.text for row in shown if not row.name]
+    assert titles == ["down()"] * 100 + ["module"]
+    assert [row.text for row in shown if row.name == "…"] == ["4899 more calls"]

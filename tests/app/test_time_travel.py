@@ -108,9 +108,9 @@ def _moved(recording: Recording, step: int, move: tuple[str, str | float, str]) 
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(moves=st.lists(STEPS | JUMPS | UNDONE, min_size=1, max_size=25))
+@given(moves=st.lists(STEPS | JUMPS | UNDONE, min_size=1, max_size=25), reads=st.integers(0, 3))
 def test_whatever_way_leads_to_a_step(
-    session: Recording, told: list[str], moves: list[tuple[str, str | float, str]]
+    session: Recording, told: list[str], moves: list[tuple[str, str | float, str]], reads: int
 ) -> None:
     cursor = Cursor()
     cursor.advance(session.steps - 1)
@@ -123,6 +123,8 @@ def test_whatever_way_leads_to_a_step(
         else:
             past, future = [*past, _moved(session, cursor.view, move)], []
         cursor.look(past[-1])
+        for _ in range(reads):
+            session.approach(cursor.view, 0.0)
         assert seen(session.state(cursor.view)) == told[cursor.view]
 
 
