@@ -424,9 +424,12 @@ class MainWindow(QMainWindow):
         self.time.hovered = NOTHING
         self.time.select(selection)
 
-    def unselect(self) -> None:
-        """Let go of what is pinned."""
-        self._pick(NOTHING)
+    def let_go(self) -> None:
+        """Leave the full screen, else let go of what is pinned."""
+        if self.isFullScreen():
+            self.toggle_present()
+        else:
+            self._pick(NOTHING)
 
     # ---- looks -------------------------------------------------------------------------------------------------
 
@@ -464,8 +467,9 @@ class MainWindow(QMainWindow):
         self.workbench.toggle_maximised(self.workbench.area_with_focus())
 
     def toggle_present(self) -> None:
-        """Full screen and back."""
+        """Full screen without the toolbar, and back."""
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
+        self.toolbar.setVisible(not self.isFullScreen())
 
     def show_palette(self) -> None:
         """Find an action by its name."""

@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 
+from stridescope.app.call_depths import depths_of
 from stridescope.engine import events as ev
 from stridescope.engine.events.grains import CLOSERS, DECISIONS, GRAINS, LINES, OPS
 from stridescope.engine.recording.lines import first_from, lines_of_text
@@ -23,11 +24,12 @@ _FAR = sys.maxsize >> 1
 
 @dataclasses.dataclass(frozen=True)
 class _Goal:
-    """Where a step may end: at these events, no deeper than this (calls, then ops)."""
+    """Where a step may end: at these events, no deeper than this (calls, then ops), in this thread."""
 
     kinds: tuple[type[ev.Event], ...]
     calls: int = _FAR
     ops: int = _FAR
+    thread: int = 0
 
 
 def next_stop(recording: Recording, step: int, grain: str, mode: str = "over") -> int | None:
@@ -76,12 +78,6 @@ def _at_line(recording: Recording, steps: list[int], source: int, line: int) -> 
     return None
 
 
-def calls_at(recording: Recording, steps: np.ndarray) -> np.ndarray:
-    """Return how many calls are open at each of ``steps``."""
-    entered, left = recording.steps_of(ev.FrameEntered), recording.steps_of(ev.FrameLeft)
-    return np.searchsorted(entered, steps, side="right") - np.searchsorted(left, steps, side="right")
-
-
 def ops_at(recording: Recording, steps: np.ndarray) -> np.ndarray:
     """Return how many ops and backward nodes are open around each of ``steps``."""
     begun, ended = recording.steps_of(*OPS), recording.steps_of(*CLOSERS)
@@ -93,8 +89,10 @@ def _stops(recording: Recording, step: int, grain: str, mode: str) -> np.ndarray
     stops = recording.steps_of(*goal.kinds, ev.ScriptEnded)
     if goal.calls == _FAR:
         return stops
-    calls, ops = calls_at(recording, stops), ops_at(recording, stops)
-    found: np.ndarray = stops[(calls < goal.calls) | ((calls == goal.calls) & (ops <= goal.ops))]
+    (calls, threads), ops = depths_of(recording).at(stops), ops_at(recording, stops)
+    level = (calls < goal.calls) | ((calls == goal.calls) & (ops <= goal.ops))
+    here = (threads == goal.thread) | np.isin(stops, recording.steps_of(ev.ScriptEnded)) | (goal.thread == 0)
+    found: np.ndarray = stops[level & here]
     return found
 
 
@@ -107,9 +105,12 @@ def _goal(recording: Recording, step: int, grain: str, mode: str) -> _Goal:
     if mode == "into":
         return _Goal(tuple({*kinds, *((*LINES, *OPS) if at_line else DECISIONS)}))
     here = np.array([step])
-    calls, ops = max(1, int(calls_at(recording, here)[0])), int(ops_at(recording, here)[0])
+    depths, threads = depths_of(recording).at(here)
+    calls, ops, thread = max(1, int(depths[0])), int(ops_at(recording, here)[0]), int(threads[0])
     if mode == "over":
-        return _Goal(kinds, calls, ops)
+        return _Goal(kinds, calls, ops, thread)
     if at_line:
-        return _Goal(kinds, calls - 1)
-    return _Goal((*kinds, *LINES, *OPS), calls, ops - 1) if ops > 0 else _Goal(LINES, calls)
+        return _Goal(kinds, calls - 1, thread=thread)
+    if ops > 0:
+        return _Goal((*kinds, *LINES, *OPS), calls, ops - 1, thread)
+    return _Goal(LINES, calls, thread=thread)

@@ -119,3 +119,11 @@ def test_a_key_that_is_held_stops_with_its_release(qtbot: QtBot, run: Callable[.
     assert window.stepping.owed == 0
     quickly(qtbot, window, [])
     assert start < window.time.head < stops(window, start, "line", "over", 1) + 50
+
+
+def test_presenting_hides_the_toolbar_and_esc_ends_it(qtbot: QtBot, run: Callable[..., MainWindow]) -> None:
+    window = run("x = 1\n")
+    qtbot.keyClick(window, Key.Key_P)
+    qtbot.waitUntil(lambda: window.isFullScreen() and window.toolbar.isHidden(), timeout=PATIENCE)
+    qtbot.keyClick(window, Key.Key_Escape)
+    qtbot.waitUntil(lambda: not window.isFullScreen() and window.toolbar.isVisible(), timeout=PATIENCE)

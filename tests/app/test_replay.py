@@ -10,6 +10,24 @@ from stridescope.app import replay
 from stridescope.engine import events as ev
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.writer import Writer
+from stridescope.engine.worker.client import WorkerClient
+from stridescope.engine.worker.protocol import Ended, Step, Stopped
+
+GENERATOR = """import threading
+def given():
+    yield 1
+    yield 2
+
+def work():
+    return 3
+thread = threading.Thread(target=work)
+
+for value in given():
+    value += 1
+thread.start()
+thread.join()
+print(value)
+"""
 
 
 @pytest.fixture
@@ -58,6 +76,32 @@ def test_forward(calls: Recording, mode: str, start: int, expected: int | None) 
 @pytest.mark.parametrize(("mode", "start", "expected"), [("over", 8, 3), ("into", 8, 6), ("over", 2, None)])
 def test_backward(calls: Recording, mode: str, start: int, expected: int | None) -> None:
     assert replay.previous_stop(calls, start, "line", mode) == expected
+
+
+def test_a_generator_that_waits_is_no_deeper_call_and_another_thread_no_stop(tmp_path: Path) -> None:
+    script = tmp_path / "waits.py"
+    script.write_text(GENERATOR, encoding="utf-8")
+    path = tmp_path / "waits.stride"
+    with WorkerClient.start(str(script), (), str(path)) as worker:
+        lived = [worker.wait(Stopped).step]
+        while isinstance(stop := _over(worker), Stopped):
+            lived.append(stop.step)
+    with Recording.open(path) as recording:
+        past = [lived[0]]
+        while (found := replay.next_stop(recording, past[-1], "line")) is not None:
+            past.append(found)
+        assert past[:-1] == lived and past[-1] == recording.steps - 1
+        back = [lived[-1]]
+        while (found := replay.previous_stop(recording, back[-1], "line")) is not None:
+            back.append(found)
+        assert back[::-1] == lived
+        lines = [recording.state(step).line for step in lived]
+    assert lines[:10] == [1, 2, 6, 8, 10, 11, 10, 11, 10, 12]
+
+
+def _over(worker: WorkerClient) -> Stopped | Ended:
+    worker.send(Step("line", "over"))
+    return worker.wait((Stopped, Ended))
 
 
 def test_grains(strides: Recording) -> None:
