@@ -195,7 +195,7 @@ def _compiled(template: str, op: Op, names: dict[str, Any], named: Collection[st
     scope = {**names, **defaults, "op": op, "journal": journal, "grad_mode": grad_mode, "Tensor": Tensor}
     scope |= {"any_wants": any_wants, "new": object.__new__, "quick": op.quick, "mark_view": mark_view,
               "untracked": UNTRACKED}  # fmt: skip
-    scope["quick_errors"] = (ValueError, IndexError, TypeError)
+    scope["quick_errors"] = (ValueError, IndexError, TypeError, OverflowError)
     if isinstance(op.run, Pointwise):
         by_rule = op.run.strides is output_strides
         scope |= {"ufunc": op.run.ufunc, "quick": op.run.quick, "numbers": NUMBERS, "gives": op.run.gives,

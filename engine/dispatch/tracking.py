@@ -77,6 +77,7 @@ REAL_ONLY = frozenset(
     {
         "cummax",
         "cummin",
+        "scatter_reduce",
         "silu",
         "soft_margin_loss",
         "embedding",

@@ -12,7 +12,7 @@ from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import DECLARED, define
 from stridescope.engine.dispatch.result_strides import tensor_strides
 from stridescope.engine.dispatch.run import Guarded, Pointwise, laid_out, pointwise, with_number
-from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, cpp_name, dtype
+from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, cpp_name, dtype, float64
 from stridescope.engine.kernels.fused import fused, half_fused
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.number_range import number_of
@@ -387,6 +387,9 @@ def _check_lerp(self: Tensor, end: Tensor, weight: Any) -> None:
     if self.dtype.category <= INTEGER:
         broadcast_shapes(self._array.shape, end._array.shape)
         raise not_implemented("lerp_kernel_scalar", self.dtype)
+    if isinstance(weight, complex) and weight.imag and not self.dtype.is_complex:
+        kind = "double" if self.dtype is float64 else "float"
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
 
 
 def _lerp_tensor(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:

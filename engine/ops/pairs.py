@@ -282,4 +282,4 @@ define(
 
 
 def _two_to(exponent: Tensor) -> Tensor:
-    return pow_base.call(2.0, exponent)  # type: ignore[no-any-return]
+    return pow_base.call(2, exponent)  # type: ignore[no-any-return]

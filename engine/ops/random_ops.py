@@ -13,6 +13,7 @@ from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
+from stridescope.engine.dispatch.run import store
 from stridescope.engine.dtype import BOOL, COMPLEX, INTEGER, cpp_name, default_float, dtype, int64
 from stridescope.engine.kernels import draws
 from stridescope.engine.ops import random_fill
@@ -198,6 +199,9 @@ def _in_place(schema: str, doc: str, node: str, run: Callable[..., Tensor]) -> A
             if schema.startswith("normal_"):
                 random_fill.need_float("normal_kernel_cpu", random_fill.pairs(self))
             raise
+        if self._conj or self._neg:  # drawn are the elements, not what lies in memory
+            store(self, run(fresh(self._array.copy(order="K"), self.dtype, self.device), *args))
+            return self
         return run(self, *args)
 
     return define(schema, doc=doc, run=checked_run, grads={"self": _zeros}, node=node, function=False)

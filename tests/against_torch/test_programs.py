@@ -24,9 +24,9 @@ PROGRAMS = pathlib.Path(__file__).with_name("run_programs.py")
 BATCH = 50
 FIRST = int(os.environ.get("STRIDESCOPE_PROGRAM_SEED") or 0) or int(time.strftime("%y%m%d%H")) * 1000
 KNOWN = 20260000  # the first seed of the known programs, a batch of each family
-# Of a fresh batch. When this was written about 1 in 5,000 autograd programs differed, 1 in 1,000 op programs, and 1 in
-# 250 of those that call whole families by name: two or three in one batch of 50 are a fault of the change.
-TOLERATED = {"autograd": 1, "ops": 1, "calls": 2}
+# Of a fresh batch. Last measured: 1 in 5,000 autograd programs differed, 28 of 10,000 op programs (most of what those
+# showed is mended), 1 in 250 of those that call whole families by name: three in one batch are a fault of the change.
+TOLERATED = {"autograd": 1, "ops": 2, "calls": 2}
 BATCHES = int(os.environ.get("STRIDESCOPE_PROGRAM_BATCHES", "6"))
 
 
