@@ -272,11 +272,11 @@ def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any, 
         value = value._array.item()
     if index.dtype is not int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if isinstance(value, complex) and not self.dtype.is_complex:
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     dim = wrap_dim(dim, self._array.ndim)
     if index._array.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    if isinstance(value, complex) and not self.dtype.is_complex:
-        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     number = number_of(value, self.dtype) if into is None else stored(into, number_of(value, self.dtype))
     _rows(array, dim)[_entries(self, array, dim, index)] = number
 

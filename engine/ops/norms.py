@@ -21,7 +21,10 @@ INF = math.inf
 
 
 def lengths(array: Array, order: float, over: tuple[int, ...], keepdim: bool) -> Array:
-    """The p-norms of real or complex numbers along some dims."""
+    """The p-norms of real or complex numbers along some dims; of one number it is its size, whatever the order."""
+    if order and all(array.shape[dim] == 1 for dim in over):
+        size = np.asarray(np.abs(array))
+        return size if keepdim else size.squeeze(over)
     if order == 2:
         return _euclidean(array if array.dtype.kind == "f" else np.abs(array), over, keepdim)
     size = np.abs(array)
@@ -36,12 +39,11 @@ def lengths(array: Array, order: float, over: tuple[int, ...], keepdim: bool) ->
 
 
 def _euclidean(array: Array, over: tuple[int, ...], keepdim: bool) -> Array:
+    squares = array * array  # in the array's own precision: large ones overflow and small ones vanish, as PyTorch's do
     if array.dtype != np.float32:
-        return np.asarray(np.sqrt(added(array * array, over, keepdim)))
-    # In double precision, as a product of large float32 numbers would overflow and small ones vanish.
-    wide = array.astype(np.float64)
-    total = _sum(np.multiply(wide, wide, wide), over, keepdims=keepdim)
-    return np.asarray(np.sqrt(total), np.float32)
+        return np.asarray(np.sqrt(added(squares, over, keepdim)))
+    total = np.asarray(_sum(squares, over, np.float64, keepdims=keepdim), np.float32)
+    return np.asarray(np.sqrt(total))
 
 
 _sum: Any = np.add.reduce
