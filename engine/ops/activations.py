@@ -293,7 +293,7 @@ _log_sigmoid_forward = define(
     "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
     doc="The logarithm of the sigmoid, and the exponential that its gradient takes.",
     run=lambda self: (_log_sigmoid_kernel(self), _decay_kernel(self)),
-    grads={"self": lambda grad, self, buffer: grad * (-self).sigmoid()},
+    grads={"self": lambda grad, self, buffer: grad.contiguous() * (-self.contiguous()).sigmoid()},
     node="LogSigmoidBackward0",
     differentiable_outputs=(0,),
     samples=[((3, 4),)],

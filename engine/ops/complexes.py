@@ -12,6 +12,7 @@ from stridescope.engine.dispatch.result_strides import output_strides
 from stridescope.engine.dispatch.run import cast, laid_out, one_device, resolved
 from stridescope.engine.dtype import FLOAT, complex_of, default_float, dtype, float16, float32, float64, scalar_name
 from stridescope.engine.layout import Layout, broadcast_shapes, dense_strides_like
+from stridescope.engine.ops.lookup import op_call, where
 from stridescope.engine.tensor import Tensor, dense, fresh
 
 # ---- the parts as views ------------------------------------------------------------------------------------------
@@ -281,10 +282,9 @@ def _angle(self: Tensor) -> Tensor:
 
 def _angle_grad(grad: Tensor, self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
-        return grad.new_zeros(grad.shape)  # type: ignore[no-any-return]
-    square = self.real * self.real + self.imag * self.imag
-    turned = (grad / square) * self * 1j
-    return turned.masked_fill(square == 0, 0)  # type: ignore[no-any-return]
+        return op_call("zeros_like")(self)  # type: ignore[no-any-return]
+    turned = grad * self / self.abs().pow(2) * 1j
+    return where(self == 0, self.new_zeros(()), turned)  # type: ignore[no-any-return]
 
 
 define(

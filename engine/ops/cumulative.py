@@ -74,15 +74,20 @@ def _into_running(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return into(checked)
 
 
+def _alone(tensor: Tensor, dim: int) -> bool:
+    """Whether no element has another one before it along the dim."""
+    return tensor._array.size <= 1 or not tensor._array.ndim or tensor._array.shape[dim] == 1
+
+
 def _cumsum_grad(grad: Tensor, dim: int) -> Tensor:
-    if grad._array.size <= 1:
+    if _alone(grad, dim):
         return grad
     return grad.flip(dim).cumsum(dim).flip(dim)  # type: ignore[no-any-return]
 
 
 def _cumprod_grad(grad: Tensor, self: Tensor, dim: int, result: Tensor) -> Tensor:
     """Where an element is zero, the products behind it are differentiated without dividing by it."""
-    if self._array.size <= 1 or not self._array.ndim:
+    if _alone(self, dim):
         return grad
     if self._array.all():
         return _cumsum_grad(conj(result) * grad, dim) / conj(self)  # type: ignore[no-any-return]

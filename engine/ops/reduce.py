@@ -323,8 +323,6 @@ def _prod_dim_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim
     dim = wrap_dim(dim, self._array.ndim)
     if not keepdim:
         grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)
-    if not self._array.size:
-        return grad.expand(self.shape)  # type: ignore[no-any-return]
     if self._array.all():
         return grad * conj(result / self)  # type: ignore[no-any-return]
     return grad * conj(_others(self, dim))  # type: ignore[no-any-return]
