@@ -284,7 +284,7 @@ def _angle_grad(grad: Tensor, self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
         return op_call("zeros_like")(self)  # type: ignore[no-any-return]
     turned = grad * self / self.abs().pow(2) * 1j
-    return where(self == 0, self.new_zeros(()), turned)  # type: ignore[no-any-return]
+    return where(self == 0, self.new_zeros(()), turned)
 
 
 define(

@@ -227,7 +227,7 @@ def _blocks(tensors: Sequence[Tensor]) -> Tensor:
 def _blocks_grad(grad: Tensor, sizes: Sequence[Any], kinds: Sequence[Any]) -> list[Any]:
     found, row, column = [], 0, 0
     for shape, kind in zip(sizes, kinds, strict=True):
-        high, wide = (1, 1, *shape)[-2:]
+        high, wide = (1, 1, *shape)[-2:] if tuple(shape) != (0,) else (0, 0)  # forward it is a row, as in PyTorch
         part = grad[row : row + high, column : column + wide].reshape(shape)
         found.append(_as_kind(part, kind))
         row, column = row + high, column + wide

@@ -10,8 +10,9 @@ import numpy as np
 from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import BOOL
+from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
@@ -53,6 +54,9 @@ def _constant(self: Tensor, pad: Ints, value: Any) -> Tensor:
         count = max(shape[dim] + min(low, 0) + min(high, 0), 0)
         taken[dim] = slice(max(-low, 0), max(-low, 0) + count)
         inner[dim] = slice(start, start + count)
+    if all(amount <= 0 for amount in pad):  # what is left of the tensor, copied as clone() copies it
+        left = array[tuple(taken)].copy()
+        return fresh(laid_out(left, dense_strides_like(left.shape, self.strides)), self.dtype, self.device)
     result = np.full(tuple(wanted), value, array.dtype)
     result[tuple(inner)] = array[tuple(taken)]
     return fresh(formatted(result, self), self.dtype, self.device)

@@ -309,7 +309,7 @@ def _others(flat: Tensor, dim: int) -> Tensor:
 
 def _prod_all_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     if not self._array.ndim:
-        return grad.clone()  # type: ignore[no-any-return]
+        return grad
     if not self._array.size:
         return grad.new_zeros(self.shape)  # type: ignore[no-any-return]
     if self._array.all():
@@ -319,7 +319,7 @@ def _prod_all_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 def _prod_dim_grad(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim: bool) -> Tensor:
     if not self._array.ndim:
-        return grad * conj(result / self) if self._array.all() else grad.clone()  # type: ignore[no-any-return]
+        return grad
     dim = wrap_dim(dim, self._array.ndim)
     if not keepdim:
         grad, result = grad.unsqueeze(dim), result.unsqueeze(dim)
