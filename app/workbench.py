@@ -101,6 +101,8 @@ class Workbench(QWidget):
         self._present_more(seconds)
 
     def _present_more(self, seconds: float = AT_ONCE) -> None:
+        if self._moment is None or self._moment.recording.closed:  # it was let go of while panels still caught up
+            self._behind.clear()
         until = time.thread_time() + seconds
         while self._behind:
             self._present_area(self._behind.pop(0))

@@ -154,7 +154,6 @@ ALIASES = {
     "__imod__": "remainder_", "__ifloordiv__": "floor_divide_", "__matmul__": "matmul", "__neg__": "neg",
     "__pos__": "positive", "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge",
     "__ne__": "ne", "__rand__": "bitwise_and", "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
-    "__str__": "__repr__",
 }  # fmt: skip
 REFLECTED = (
     "__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rfloordiv__", "__rmod__", "__rpow__", "__rmatmul__",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd.blank import zeros
-from stridescope.engine.device import CPU, device
+from stridescope.engine.device import CPU, META, device
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap, refuse_partial_overlap
 from stridescope.engine.dispatch.pinned import pin
@@ -128,9 +128,14 @@ def _same_place(self: Tensor, src: Any) -> bool:
     return same and (src._conj, src._neg) == (self._conj, self._neg)
 
 
+NO_DATA = "Cannot copy out of meta tensor; no data!"
+
+
 def _copy_into(self: Tensor, src: Tensor, non_blocking: bool) -> Tensor:
     if self is src or _same_place(self, src):
         return self
+    if isinstance(src, Tensor) and src._device is META and self._device is not META:
+        raise NotImplementedError(NO_DATA)
     if not isinstance(src, Tensor):
         refuse_internal_overlap(self)
         self._array[...] = stored(self, cast(np.asarray(src), self.dtype))
@@ -183,6 +188,8 @@ def _to_copy(self: Tensor, kind: dtype, on: device, non_blocking: bool, memory_f
 
 
 def _copied_to(self: Tensor, kind: dtype, on: device, memory_format: memory_format | None) -> Tensor:
+    if self._device is META and on is not META:
+        raise NotImplementedError(NO_DATA)
     _warn_of_imaginary(self, kind)
     array = resolved(self)
     strides = strides_of(array.shape, self.strides, memory_format)

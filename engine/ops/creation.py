@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd.leaf import require_grad
-from stridescope.engine.device import CPU, DefaultDevice, device
+from stridescope.engine.device import CPU, META, DefaultDevice, device
 from stridescope.engine.devices.registry import device_at
 from stridescope.engine.devices.streams import current_device_index, current_stream
 from stridescope.engine.dispatch.op import Op, define
@@ -62,7 +62,7 @@ def _check_room(size: tuple[int, ...], kind: dtype, on: device) -> None:
 def _filled(size: Sequence[int], value: Any, kind: dtype | None, on: device | None, grad: bool | None) -> Tensor:
     kind, on, size = kind or default_float(), place_of(on), checked(size)
     _check_room(size, kind, on)
-    return made(_values(size, value, kind), kind, on, grad)
+    return made(_values(size, 0 if on is META else value, kind), kind, on, grad)  # zeros cost no memory before use
 
 
 def _values(size: Sequence[int], value: Any, kind: dtype) -> Array:

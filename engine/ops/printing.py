@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.autograd.modes import ForwardMode, transforms
+from stridescope.engine.device import META
 from stridescope.engine.dispatch.launches import read_back
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import bool_, default_float, int64
@@ -251,9 +252,9 @@ def text(self: Tensor, *, tensor_contents: str | None = None) -> str:
 
 def formatted(self: Tensor, specification: str) -> str:
     """``format(tensor, …)``: a 0-d tensor formats as its number."""
-    if self._array.ndim == 0 and type(self) is Tensor:
+    if self._array.ndim == 0 and type(self) is Tensor and self._device is not META:
         return format(self.item(), specification)
     return object.__format__(self, specification)
 
 
-METHODS: dict[str, Any] = {"__repr__": text, "__str__": text, "__format__": formatted}
+METHODS: dict[str, Any] = {"__repr__": text, "__format__": formatted}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.device import META
 from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.run import cast
@@ -24,7 +25,7 @@ Draw = Callable[[Any, int], Array]
 def fill(target: Tensor, generator: Generator | None, draw: Draw) -> Tensor:
     """Write ``draw(source, count)`` into ``target``, innermost dim of the memory first."""
     count = target._array.size
-    if not count:
+    if not count or target._device is META:  # nothing is drawn for what has no values
         return target
     values = draw(source_for(generator, target.device), count)
     place(target, values)

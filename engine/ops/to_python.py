@@ -10,9 +10,11 @@ import numpy as np
 
 from stridescope.engine.autograd.lockstep import batch_of
 from stridescope.engine.autograd.modes import grad_mode
+from stridescope.engine.device import META
 from stridescope.engine.dispatch.launches import read_back
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FROM_NUMPY, scalar_name
+from stridescope.engine.ops.copying import NO_DATA
 from stridescope.engine.storage import Array, Storage
 from stridescope.engine.tensor import Tensor, blank_with, fresh
 from stridescope.engine.warn import internal, warn, warn_once
@@ -42,13 +44,20 @@ _TO_SCALAR = internal(
 )
 
 
+def _read(self: Tensor) -> None:
+    """Let Python read the tensor's only value; raises RuntimeError where it has none."""
+    if self._device is META:
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+    read_back(self)
+
+
 def item(self: Tensor) -> Any:
     """The only element as a Python number; raises RuntimeError when there are more or fewer."""
     if self._array.size != 1:
         raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
     if before_reading:
         _told(self, False)
-    read_back(self)
+    _read(self)
     return resolved(self).item()
 
 
@@ -61,6 +70,8 @@ def _refuse_memory(tensor: Tensor) -> None:
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers."""
     _refuse_memory(self)
+    if self._device is META:
+        raise NotImplementedError(NO_DATA)
     read_back(self)
     return resolved(self).tolist()
 
@@ -79,7 +90,7 @@ def truth(self: Tensor) -> bool:
         raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
     if before_reading:
         _told(self, True)
-    read_back(self)
+    _read(self)
     return bool(self._array.item())
 
 
@@ -90,7 +101,7 @@ def _single(self: Tensor, *, warned: bool = True) -> Any:
         warn_once(_TO_SCALAR)
     if self._array.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    read_back(self)
+    _read(self)
     return resolved(self).item()
 
 
@@ -121,7 +132,7 @@ def index(self: Tensor) -> int:
         raise TypeError("only integer tensors of a single element can be converted to an index")
     if before_reading:
         _told(self, False)
-    read_back(self)
+    _read(self)
     return int(self._array.item())
 
 

@@ -80,6 +80,7 @@ class Recording:
 
     def __init__(self, path: str, database: sqlite3.Connection) -> None:
         self.path, self._database = path, database
+        self.closed = False
         self.meta = self._read_meta()
         try:
             self._schema = Schema(store.kinds_from(self.meta["kinds"]), bundles=self.meta.get("bundles", ()))
@@ -113,6 +114,7 @@ class Recording:
 
     def close(self) -> None:
         """Let go of the file."""
+        self.closed = True
         self._database.close()
         if not self.live:
             store.settle(self.path)

@@ -57,8 +57,6 @@ class Parameter(Tensor):
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
-    __str__ = __repr__
-
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _rebuilt, (type(self), self.data, self.requires_grad)
 

@@ -305,6 +305,11 @@ class Module:
 
         def moved(tensor: Tensor) -> Tensor:
             kind = dtype if tensor.is_floating_point() or tensor.is_complex() else None
+            if tensor.is_meta and device is not None and device.type != "meta":
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of "
+                    "torch.nn.Module.to() when moving module from meta to a different device."
+                )
             named = {"memory_format": memory_format} if memory_format is not None and tensor.dim() in (4, 5) else {}
             return tensor.to(device or tensor.device, kind or tensor.dtype, non_blocking, **named)  # type: ignore[no-any-return]
 
