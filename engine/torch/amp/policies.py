@@ -38,7 +38,7 @@ _PRODUCTS = """
 """
 
 CPU = Policy(
-    lower=_names(_PRODUCTS + " mkldnn_rnn_layer _native_multi_head_attention"),
+    lower=_names(_PRODUCTS + " conv_tbc prelu mkldnn_rnn_layer _native_multi_head_attention"),
     float32=_names(
         _LOSSES
         + """
