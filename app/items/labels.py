@@ -35,7 +35,7 @@ class Labels:
     def _free(self, place: QRectF) -> bool:
         left, top, right, bottom = _corners(place)
         x, y = self._points[:, 0], self._points[:, 1]
-        if ((x > left) & (x < right) & (y > top) & (y < bottom)).any():
+        if ((x >= left) & (x <= right) & (y >= top) & (y <= bottom)).any():
             return False
         return not any(left < r and right > x1 and top < b and bottom > y1 for x1, y1, r, b in self._boxes)
 

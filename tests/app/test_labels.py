@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from PySide6.QtCore import QPointF, QRectF, QSizeF
 from PySide6.QtGui import QPainterPath
@@ -27,6 +27,7 @@ def test_a_lone_label_stands_right_of_the_middle() -> None:
     assert place.left() > 100 and place.center().y() == 100
 
 
+@example(ends=[((0, 2), (73, 52))], nodes=[])  # the curve's middle lies on the edge of a place beside another share
 @given(st.lists(st.tuples(PLACES, PLACES), min_size=1, max_size=12), st.lists(PLACES, max_size=6))
 def test_no_label_covers_anything(
     ends: list[tuple[tuple[int, int], tuple[int, int]]], nodes: list[tuple[int, int]]
