@@ -301,13 +301,15 @@ class GraphPanel(Canvas):
             sketch.text(x + text_width(title) + 8, y, f"+{len(queue) - 2}", "faint")
 
     def _draw_queued(self, sketch: Sketch, most: QRectF, queued: Queued, hot: bool, first: bool) -> None:
-        """Draw a name and how many it awaits; where both do not fit, the name is cut."""
+        """Draw a name and how many it awaits; where both do not fit, the name is without its ``Backward``."""
         awaits = text_width(queued.awaits)
-        name = min(text_width(queued.name), most.width() - awaits - 32)
+        room = most.width() - awaits - 32
+        shown = queued.name if text_width(queued.name) <= room else queued.name.split("Backward")[0]
+        name = min(text_width(shown), room)
         box = QRectF(most.left(), most.top(), name + awaits + 32, most.height())
         sketch.box(box, "panel2" if hot else None, "now" if hot and first else "line", dashed=not hot)
         y, color = box.top() + 19, "text" if hot else "dim"
-        sketch.text(box.left() + 13, y, queued.name, color, room=name + 1)
+        sketch.text(box.left() + 13, y, shown, color, room=name + 1)
         sketch.text(box.right() - 13, y, queued.awaits, color, anchor="right")
 
     # ---- hands -------------------------------------------------------------------------------------------------
