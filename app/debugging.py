@@ -213,9 +213,11 @@ class Debugging(QObject):
     def fork(self) -> None:
         """Run the script, with what was edited, again up to the step we look at, and go on from there."""
         window, step = self._window, self._time.view
-        if window.save_script() and self._session.fork(step):
+        saved = window.editing.words_of_saving()
+        if window.editing.save() and self._session.fork(step):
             window.begin_again()
-            window.banner.say(tr("A fork: the run before it is kept, see Back from the fork"), failure=False)
+            words = tr("A fork: the run before it is kept, see Back from the fork")
+            window.banner.say("\n".join(filter(None, (saved, words))), failure=False)
 
     def leave_fork(self) -> None:
         """Look at the run that this one was forked from."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
 from pathlib import Path
 from time import perf_counter
 
@@ -27,12 +26,13 @@ from stridescope.app.catching_up import CatchingUp
 from stridescope.app.cursor import Cursor
 from stridescope.app.debugging import Debugging
 from stridescope.app.dialogs import Keys, Palette
+from stridescope.app.editing import Editing
 from stridescope.app.items.banner import Banner
 from stridescope.app.items.icons import icon
 from stridescope.app.moment import moment_at
 from stridescope.app.panels import BY_ID as PANELS_BY_ID
 from stridescope.app.panels.editor_model import EditorPicture, file_name
-from stridescope.app.script_file import is_notebook, read_script, write_script
+from stridescope.app.script_file import is_notebook, read_script
 from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.session import EMPTY, IMPORTING, REPLAY, RUNNING, STARTING, WAITING, Session
 from stridescope.app.stepping import Stepping
@@ -57,6 +57,7 @@ class MainWindow(QMainWindow):
     time: Cursor
     stepping: Stepping
     debugging: Debugging
+    editing: Editing
 
     def __init__(self, *, remember: bool = True) -> None:
         super().__init__()
@@ -75,7 +76,7 @@ class MainWindow(QMainWindow):
         self._looked_at, self._pace = -1, CatchingUp()
         self._arrange()
         self._connect()
-        self.debugging = Debugging(self)
+        self.debugging, self.editing = Debugging(self), Editing(self)
         self.session.points.remember = remember
         if remember:
             self.debugging.recall_memory_limit()
@@ -145,6 +146,7 @@ class MainWindow(QMainWindow):
         self.toolbar.speed.clicked.connect(lambda: self.stepping.change_speed(1))
         self.stepping.changed.connect(self._show_pace)
         self.stepping.owing.connect(self._show_chips)
+        self.stepping.ran_out.connect(self._say_where_it_waits)
         self.stepping.settled = lambda: self.settled
 
     # ---- opening and saving ------------------------------------------------------------------------------------
@@ -217,48 +219,10 @@ class MainWindow(QMainWindow):
         elif path:
             self.session.save_as(path)
 
-    def save_script(self) -> bool:
-        """Write the edited script back to its file."""
-        editor = self.workbench.panels["editor"]
-        if self.session.program is None or not editor.document().isModified():
-            return True
-        try:
-            write_script(self.session.program.path, editor.toPlainText())
-        except (OSError, ValueError) as error:
-            why = getattr(error, "strerror", None) or error
-            words = tr("{path} cannot be written: {why}", path=self.session.program.path, why=why)
-            self.banner.say(words, failure=True)
-            return False
-        editor.document().setModified(False)
-        self.banner.say(tr("Saved: restart to run it"), failure=False)
-        return True
-
-    def restart(self) -> None:
-        """Run the script, with what was edited, from its first line."""
-        self.banner.hide()
-        if self.save_script() and self.session.restart():
-            self.begin_again()
-
     def begin_again(self) -> None:
         """Look at a run that has just been started, or opened, in the place of the last."""
         self.banner.hide()
         self._start_over()
-
-    def ask_arguments(self) -> None:
-        """Let the user type the script's arguments, and run it with them."""
-        program = self.session.program
-        if program is None:
-            return
-        text, ok = QInputDialog.getText(
-            self, tr("Arguments"), tr("The script's arguments, as in a shell"), text=shlex.join(program.argv)
-        )
-        try:
-            argv = tuple(shlex.split(text))
-        except ValueError as error:
-            self.banner.say(tr("These are no arguments: {why}", why=error), failure=True)
-            return
-        if ok and self.session.restart_with(argv):
-            self._start_over()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if event.mimeData().hasUrls():
@@ -312,6 +276,7 @@ class MainWindow(QMainWindow):
         try:
             there = recording.approach(self.time.view, seconds)
             self._looked_at = self.time.view if there else recording.reached
+            self._show_chips(there)
             if not there:
                 self._due.start(0)
                 if not (self.time.live and self._pace.wants_picture(perf_counter())):
@@ -359,19 +324,25 @@ class MainWindow(QMainWindow):
             self.welcome.refresh()
             self._pages.setCurrentWidget(page)
 
-    def _show_chips(self) -> None:
+    def _show_chips(self, there: bool = True) -> None:
+        """Show the device, and how far we are; ``there`` is whether the panels can show the step at once."""
         bar, recording = self.toolbar, self.session.recording
         device = str(recording.meta.get("device", "")) if recording else ""
         bar.device.show_words(tr("device"), device_words(device))
         bar.device.setToolTip(device)
-        words = tr("step {step} / {steps}", step=self.time.view + 1, steps=self.time.head + 1)
+        shown = self.time.view if there else min(self._looked_at, self.time.view)
+        words = tr("step {step} / {steps}", step=shown + 1, steps=self.time.head + 1)
         words += f" +{self.stepping.owed}" if self.stepping.owed else ""
         quiet = {STARTING: tr("starting"), WAITING: tr("recording"), RUNNING: tr("running"), REPLAY: tr("replay")}
         quiet[IMPORTING] = tr("reading")
         dot = "err" if self.session.live else ""
-        bar.step.show_words(quiet.get(self.session.status, tr("ended")), words, dot)
+        status = quiet.get(self.session.status, tr("ended"))
+        bar.step.show_words(status if there or self.session.status == RUNNING else tr("catching up"), words, dot)
         bar.step.setVisible(self.session.status != EMPTY)
         bar.fit()
+
+    def _say_where_it_waits(self) -> None:
+        self.banner.say(tr("This is where the script waits: run again to go on"), failure=False)
 
     def _show_pace(self) -> None:
         """Show what a step is and how fast the recording plays."""

@@ -38,6 +38,7 @@ class Stepping(QObject):
 
     changed = Signal()
     owing = Signal()
+    ran_out = Signal()  # a run through the recording ended where the script waits
 
     def __init__(self, session: Session, cursor: Cursor, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -171,8 +172,12 @@ class Stepping(QObject):
     def _run(self) -> None:
         if self._cursor.live:
             self._session.run()
+        elif (found := self._recorded_breakpoint()) is not None:
+            self._cursor.look(found)
         else:
-            self._cursor.look(self._recorded_breakpoint() or self._cursor.head)
+            self._cursor.look(self._cursor.head)
+            if self._session.status == WAITING:
+                self.ran_out.emit()
 
     def run_to(self, source: int, path: str, line: int) -> None:
         """Run until a line is about to run: in the recording where it holds that, else with the worker."""

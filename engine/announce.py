@@ -42,12 +42,13 @@ def announce(tensor: Tensor) -> None:
     array, kind, storage = tensor._array, tensor.dtype, tensor._storage or tensor.storage_
     sid = storage._id or storage.announce()
     counter = tensor._version_counter
+    untold = counter is not None and counter.value and not counter.id  # written before the recording knew of it
     shared = number if counter is None else _counter_id(counter, number)
     base = 0 if tensor._base_tensor is None else tensor_id(tensor._base_tensor)
     strides = row_major(array.shape) if array.flags.c_contiguous and 1 not in array.shape else tensor.strides
     offset = 0 if storage.owner is array and array.size else tensor.offset
     emit((_MADE, number, sid, array.shape, strides, offset, kind.name, base, shared, tensor._requires_grad))
-    if counter is not None and counter.value:
+    if counter is not None and untold:
         emit((VersionBumped.code, shared, counter.value))
     if not storage.told:
         record_values(storage, kind)
@@ -83,7 +84,7 @@ def small(tensor: Tensor) -> tuple[Any, ...] | None:
 def _view_of_known(tensor: Tensor) -> tuple[Any, ...] | None:
     """Announce a new view of a tensor that the recording knows: give its id, return what a bundle says of it."""
     base, storage, counter = tensor._base_tensor, tensor._storage, tensor._version_counter
-    if base is None or storage is None or counter is None or counter.value or not (base._id and counter.id):
+    if base is None or storage is None or counter is None or not (base._id and counter.id):
         return None
     if not storage.told or not storage._id:
         return None

@@ -366,9 +366,10 @@ def from_array(array: Array, on: device = CPU) -> Tensor:
 def bump_version(tensor: Tensor) -> None:
     """Count an in-place write, and tell the recording the new version and values."""
     counter = tensor.version_counter
-    counter.value += 1
     if (emit := journal.emit) is not None:
         tensor_id(tensor)
+    counter.value += 1
+    if emit is not None:
         emit((VersionBumped.code, counter.id, counter.value))
         record_values(tensor.storage_, tensor.dtype)
 

@@ -1,4 +1,4 @@
-"""Several panels in one place: the shown one is named first in the header, a click on another shows that."""
+"""Several panels in one place: the header names all, the shown one in bold; a click on another shows that."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Stack(QWidget):
 
 
 class _Head(QWidget):
-    """The header: bold title of the front page, then the others; keyboard: Left and Right."""
+    """The header: all titles, that of the front page in bold; keyboard: Left and Right."""
 
     chosen = Signal(int)
     grown = Signal()
@@ -76,7 +76,7 @@ class _Head(QWidget):
         self._row.addStretch(1)
 
     def choose(self, place: int) -> None:
-        """Name ``place`` first."""
+        """Let ``place`` be the front page."""
         self._current = place
         self._title, self._facts, self._right = self._titles[place], "", ""
         for page, tool in self._tools.items():
@@ -121,31 +121,38 @@ class _Head(QWidget):
         sketch = Sketch(painter, themes.active())
         painter.fillRect(self.rect(), sketch.color("panel"))
         painter.fillRect(0, self.height() - 1, self.width(), 1, sketch.color("line"))
-        if self.hasFocus():
-            painter.fillRect(12, self.height() - 2, round(text_width(self._title, bold=True)), 2, sketch.color("now"))
         self._places.clear()
         end = self._draw_titles(sketch)
         self._draw_right(sketch, end)
         painter.end()
 
     def _draw_titles(self, sketch: Sketch) -> float:
-        baseline = HEAD_HEIGHT / 2 + 4
-        x = 12 + sketch.text(12, baseline, self._title, bold=True) + 10
-        room = self._room_for_facts(x)
-        if self._facts and room >= LEAST_FACTS:
-            x += sketch.text(x, baseline, self._facts, "dim", room=room) + 10
+        baseline, x = HEAD_HEIGHT / 2 + 4, 12.0
         for place, title in enumerate(self._titles):
-            if place != self._current:
+            if place:
                 x += sketch.text(x, baseline, "·", "faint") + 8
-                width = sketch.text(x, baseline, title, "text" if place == self._hovered else "dim")
-                self._places.append((QRectF(x - 4, 0, width + 8, HEAD_HEIGHT), place))
-                x += width + 8
+            if place == self._current:
+                x = self._draw_current(sketch, x, baseline)
+                continue
+            width = sketch.text(x, baseline, title, "text" if place == self._hovered else "dim")
+            self._places.append((QRectF(x - 4, 0, width + 8, HEAD_HEIGHT), place))
+            x += width + 8
         return x
 
-    def _room_for_facts(self, start: float) -> float:
-        """Pixels that the other titles, and what stands at the right, leave for the facts: those give way first."""
+    def _draw_current(self, sketch: Sketch, x: float, baseline: float) -> float:
+        """Draw the front page's title and its facts; return where the next title stands."""
+        width = sketch.text(x, baseline, self._title, bold=True)
+        if self.hasFocus():
+            sketch.painter.fillRect(round(x), self.height() - 2, round(width), 2, sketch.color("now"))
+        x, room = x + width + 10, self._room_for_facts()
+        if self._facts and room >= LEAST_FACTS:
+            x += sketch.text(x, baseline, self._facts, "dim", room=room) + 10
+        return x
+
+    def _room_for_facts(self) -> float:
+        """Pixels that the titles, and what stands at the right, leave for the facts: those give way first."""
         right = self._tool_width() or (24 if self.growable else 0)
-        return self.width() - 24 - start - self._width_of_others() - right
+        return self.width() - 12 - self._width_of_titles() - right
 
     def _draw_right(self, sketch: Sketch, end: float) -> None:
         right = self.width() - 12.0

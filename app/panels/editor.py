@@ -51,6 +51,7 @@ class Editor(QTextEdit):
         self.setAcceptRichText(False)
         self.setReadOnly(True)
         self.setFrameStyle(0)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click on the text takes it, too, but none on the gutter
         self.setLineWrapMode(QTextEdit.LineWrapMode.NoWrap)
         self.setFont(mono_font(13))
         self.document().setDocumentMargin(0)
@@ -262,6 +263,11 @@ class Editor(QTextEdit):
         bar, height = self.verticalScrollBar(), self.viewport().height()
         if rect.top() < 0 or rect.bottom() > height:
             bar.setValue(math.floor(bar.value() + rect.top() - height / 2))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        """A click on the text takes the keyboard."""
+        self.setFocus(Qt.FocusReason.MouseFocusReason)
+        super().mousePressEvent(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         """A click behind a line selects the tensor that its note names."""

@@ -249,6 +249,8 @@ class GraphPanel(Canvas):
             fill = sketch.theme.mix("bwd", 0.22, "panel2")
         stroke: QColor | str = hue if face.role == "leaf" else "line"
         sketch.box(rect, fill, stroke, radius=radius, width=1.2, dashed=face.phase == "waiting" and face.role != "leaf")
+        if face.phase == "failed":
+            sketch.box(rect, sketch.theme.mix("err", 0.22, "panel2"), "err", radius=radius, width=2)
         if face.freed:
             sketch.box(rect, themes.hatch(sketch.theme.mix("bwd", 0.3, "panel2")), radius=radius)
         if face.role == "node" and face.storage:

@@ -10,36 +10,54 @@ from stridescope.app.values import sizes_in_words
 
 # What the allocator says of a free block, of a cut and of the device; {a} and {b} stand for its numbers.
 REASONS = (
+    "at {a} bytes or more it is kept whole for requests of that size",
+    "blocks of max_split_size ({a} bytes) and more are not cut",
+    "cache released",
     "chosen: it has less room to grow",
     "chosen: the smallest that is large enough",
     "chosen: the smallest that is not expandable",
-    "garbage collection: {a} bytes given back",
-    "cache released: {a} bytes given back",
+    "garbage collection",
     "it belongs to stream {a}, the request to stream {b}",
+    "it exceeds the request by {a} bytes or more, and may not be cut",
+    "it fits exactly",
     "it is expandable, and expandable_segments is off",
-    "not split: blocks of max_split_size ({a} bytes) and more are not cut",
-    "not split: it fits exactly",
-    "not split: the pool does not split",
-    "not split: {a} bytes would be left; they are a block of their own only above {b} bytes",
-    "not split: {a} bytes would be left; they are a block of their own only from {b} bytes on",
-    "oversize blocks released: {a} bytes given back",
+    "out of memory",
+    "oversize blocks released",
     "passed over: it can still grow to {a} bytes",
-    "refused: at {a} bytes or more it is kept whole for requests of that size",
-    "refused: it exceeds the request by {a} bytes or more, and may not be cut",
-    "split: {a} bytes are left, a block of their own above {b} bytes",
-    "split: {a} bytes are left, a block of their own from {b} bytes on",
-    "the device gives no segment of {a} bytes: out of memory",
-    "the device gives no segment of {a} bytes: the process may hold {b} bytes",
+    "the pool does not split",
+    "the process may hold {a} bytes",
     "too small by {a} bytes",
+    "{a} bytes are left, a block of their own above {b} bytes",
+    "{a} bytes are left, a block of their own from {b} bytes on",
+    "{a} bytes would be left; they are a block of their own only above {b} bytes",
+    "{a} bytes would be left; they are a block of their own only from {b} bytes on",
+)
+# What is said around a reason; {size} is a number of bytes.
+AROUND = (
+    "not split: {reason}",
+    "refused: {reason}",
+    "split: {reason}",
+    "the device gives no segment of {size} bytes: {reason}",
+    "{reason}: {size} bytes given back",
 )
 _NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
+_AROUND = {
+    text: re.compile(re.escape(text).replace(r"\{reason\}", "(?P<reason>.+)").replace(r"\{size\}", r"(?P<size>\d+)"))
+    for text in AROUND
+}
 
 
 def in_words(reason: str) -> str:
     """Return a reason to be read; one that has no translation stays as it is."""
+    for text, pattern in _AROUND.items():
+        if found := pattern.fullmatch(reason):
+            parts = found.groupdict()
+            return sizes_in_words(tr(text, **{**parts, "reason": _translated(parts["reason"])}))
+    return sizes_in_words(_translated(reason))
+
+
+def _translated(reason: str) -> str:
     numbers = _NUMBER.findall(reason)
     names = iter(string.ascii_lowercase)
     template = _NUMBER.sub(lambda _found: f"{{{next(names)}}}", reason)
-    if template in REASONS:
-        reason = tr(template, **dict(zip(string.ascii_lowercase, numbers, strict=False)))
-    return sizes_in_words(reason)
+    return tr(template, **dict(zip(string.ascii_lowercase, numbers, strict=False))) if template in REASONS else reason

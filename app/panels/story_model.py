@@ -15,13 +15,15 @@ import numpy as np
 
 from stridescope.app.moment import Moment
 from stridescope.app.origins import expression_of, source_text
+from stridescope.app.panels.reasons import in_words
 from stridescope.app.selection import module_words, tensor_name, views_of
-from stridescope.app.text import tr
+from stridescope.app.text import plural, tr
 from stridescope.app.values import list_text, shape_text, short_dtype, size_text, sizes_in_words
 from stridescope.engine import events as ev
 from stridescope.engine.recording.model import Span, State
 
 MOST_EVENTS = 4000  # of one op: a long loop inside an op is told by its first events
+MOST_LEAVES = 6  # named at the end of a backward pass
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +47,7 @@ def story(moment: Moment) -> Story:
     if isinstance(event, ev.ScriptEnded):
         return _ended(moment, event)
     if isinstance(event, ev.ExceptionRaised):
-        return _failure(event.kind, event.message, event.line)
+        return _failure(moment.state, event.kind, event.message, event.line)
     if event.family == "backward":
         return _backward(moment, event)
     if event.family == "module":
@@ -55,11 +57,20 @@ def story(moment: Moment) -> Story:
 
 def sentence(event: ev.Event) -> str:
     """Return the event's own sentence, its fields filled in."""
+    if isinstance(event, ev.FrameEntered) and not event.function:
+        return tr("A module's own code begins.")
     fields = {f.name: _field(getattr(event, f.name)) for f in dataclasses.fields(event)}  # type: ignore[arg-type]
+    if event.family == "memory":
+        fields |= {name: in_words(fields[name]) for name in ("reason", "verdict") if name in fields}
     if isinstance(event, ev.NameBound) and event.tensor:
         fields["text"] = tr("tensor #{id}", id=event.tensor)
-    told = tr(event.sentence, **fields) if fields else tr(event.sentence)
+    told = _one_full_stop(tr(event.sentence, **fields) if fields else tr(event.sentence))
     return sizes_in_words(told) if event.family == "memory" else told
+
+
+def _one_full_stop(text: str) -> str:
+    """Return the sentence without the full stop behind a text that brought its own; an ellipsis stays."""
+    return text[:-1] if text.endswith(("..", ".。")) and not text.endswith("...") else text
 
 
 def _field(value: Any) -> str:
@@ -87,7 +98,7 @@ def _ended(moment: Moment, event: ev.ScriptEnded) -> Story:
     state = moment.state
     if state.error is not None:
         kind, message, span = state.error
-        return _failure(kind, message, span.line)
+        return _failure(state, kind, message, span.line)
     facts = tr(
         "{tensors} tensors and {nodes} nodes are still alive.", tensors=len(state.tensors), nodes=len(state.nodes)
     )
@@ -96,38 +107,52 @@ def _ended(moment: Moment, event: ev.ScriptEnded) -> Story:
     )
 
 
-def _failure(kind: str, message: str, line: int) -> Story:
-    title = tr("Line {line} failed", line=line)
-    return Story(title, f"{_bold(kind)}: {_esc(message)}", tr("Step back to see what led there."))
+def _failure(state: State, kind: str, message: str, line: int) -> Story:
+    title, hint = tr("Line {line} failed", line=line), tr("Step back to see what led there.")
+    failed = state.nodes.get(state.backward.failed) if state.backward else None
+    if failed is not None:
+        hint = tr("{node} was running in the backward pass.", node=_esc(failed.name)) + " " + hint
+    return Story(title, f"{_bold(kind)}: {_esc(message)}", hint)
 
 
 # ---- an op -----------------------------------------------------------------------------------------------------
 
 
 def _op(moment: Moment, event: ev.Event) -> Story:
-    """Tell the op up to the step; at a stop before the next one, also what comes next."""
+    """Tell what was done up to the step; at a stop before the next op or line, also what comes next."""
     begins = isinstance(event, (ev.OpBegan, ev.LineReached))
     last = moment.step - 1 if begins else moment.step
-    told = _events_of_op(moment, last)
+    while begins and last >= 0 and moment.recording.code(last) == ev.LineReached.code:
+        last -= 1  # at the first op of a line, what was done before the line is still news
+    told = _latest(moment, last)
     coming = _coming(moment, event) if begins else ""
     if not told:
-        return Story(coming or sentence(event), "" if coming else _esc(type(event).__name__), "")
-    parts = [part for part in _op_sentences(moment, told, last) if part]
-    hint = coming or _warning(moment.state, told) or _esc(sentence(event))
-    return Story(_heading(moment, event, told), " ".join(parts), hint)
+        return Story(coming or sentence(event), "", "" if coming else _esc(type(event).__name__))
+    if isinstance(told[0], ev.LineReached):
+        title = coming or tr("Line {line} runs.", line=told[0].line)
+        return Story(title, " ".join(_line_sentences(told[1:])), "" if coming else _esc(sentence(event)))
+    body = " ".join(part for part in _op_sentences(moment, told, last) if part)
+    if told[0].family == "backward":
+        around = _backward(moment, told[0])
+        return Story(around.title, f"{around.body} {body}".strip(), coming or _esc(sentence(event)))
+    hint = coming or _warning(moment, told, last) or _esc(sentence(event))
+    return Story(_heading(moment, event, told), body, hint)
 
 
-def _events_of_op(moment: Moment, last: int) -> list[ev.Event]:
-    """Return the events from the last OpBegan up to ``last``, without those of a line that began after it."""
-    ops = moment.recording.ops()
-    at = int(np.searchsorted(ops, last, side="right")) - 1
-    if at < 0:
-        return []
-    first = int(ops[at])
-    lines = moment.recording.lines()
-    reached = lines[(lines > first) & (lines <= last)]
-    end = int(reached[0]) - 1 if len(reached) else last
-    return moment.recording.events(first, min(end, first + MOST_EVENTS))
+# An op, a node and a line are told from one of these on: what began last.
+_BEGINNINGS = (ev.OpBegan, ev.LineReached, ev.BackwardBegan, ev.NodeBegan, ev.NodeEnded, ev.BackwardEnded)
+
+
+def _latest(moment: Moment, last: int) -> list[ev.Event]:
+    """Return the events up to ``last`` that are told together: what began last, and all since then."""
+    began = _before(moment.recording.steps_of(*_BEGINNINGS), last)
+    return moment.recording.events(began, min(last, began + MOST_EVENTS)) if began >= 0 else []
+
+
+def _line_sentences(told: list[ev.Event]) -> list[str]:
+    """Return what a line without ops did: what it printed and what its names stand for now."""
+    kinds = (ev.OutputWritten, ev.NameBound, ev.ModuleNamed)
+    return [_esc(sentence(e)) for e in told if isinstance(e, kinds)][:4]
 
 
 def _coming(moment: Moment, event: ev.Event) -> str:
@@ -195,14 +220,12 @@ def _nodes(told: list[ev.Event]) -> list[ev.NodeMade]:
 
 
 def _op_sentences(moment: Moment, told: list[ev.Event], last: int) -> list[str]:
-    began = told[0]
-    assert isinstance(began, ev.OpBegan)
     name = _result_name(moment, told, last)
     return [
         *(_esc(sentence(e)) for e in told if isinstance(e, (ev.OpFailed, ev.CopyMade, ev.DtypePromoted))),
         *(_view_sentence(moment.state, e, name) for e in _views(told)[:1]),
         *(_fresh_sentence(e, name) for e in _fresh(told)[:1]),
-        _node_sentence(moment, began, told),
+        _node_sentence(moment, told),
         *_allocator_sentences(told),
         *(_written_sentence(moment.state, e) for e in told if isinstance(e, ev.VersionBumped)),
     ]
@@ -226,9 +249,9 @@ def _result_name(moment: Moment, told: list[ev.Event], last: int) -> str:
             if "#" not in name:
                 return name
     if moment.state.backward is not None and moment.state.backward.running:
-        return tr("the result")  # the source text is that of the call of backward
+        return tr("The result")  # the source text is that of the call of backward
     text = expression_of(moment.recording, last)
-    return text if text and len(text) < 60 else tr("the result")
+    return text if text and len(text) < 60 else tr("The result")
 
 
 def _view_sentence(state: State, made: ev.TensorMade, name: str) -> str:
@@ -251,13 +274,20 @@ def _fresh_sentence(made: ev.TensorMade, name: str) -> str:
     )
 
 
-def _node_sentence(moment: Moment, began: ev.OpBegan, told: list[ev.Event]) -> str:
+def _node_sentence(moment: Moment, told: list[ev.Event]) -> str:
     nodes = _nodes(told)
     if not nodes:
         return ""
-    node = nodes[-1]
-    cause = next((t for t in began.inputs if t in moment.state.tensors and moment.state.tensors[t].requires_grad), 0)
-    name = tensor_name(moment.state, cause) if cause else ""
+    node, inputs = nodes[-1], told[0].inputs if isinstance(told[0], ev.OpBegan) else ()
+    known = (moment.state.tensors[t] for t in inputs if t in moment.state.tensors)
+    cause = next((tensor for tensor in known if tensor.requires_grad), None)
+    name = tensor_name(moment.state, cause.id) if cause else ""
+    if len(nodes) > 1 and nodes[0].name == "CopySlices" and cause is not None and cause.base in moment.state.tensors:
+        return tr(
+            "{view} is a view: the write joins the history of {base} as {copy}, and {view} now comes from {node}.",
+            view=_bold(name), base=_bold(tensor_name(moment.state, cause.base)), copy=_bold("CopySlices"),
+            node=_bold(node.name),
+        )  # fmt: skip
     joins = (
         tr("Because {cause} requires grad, {node} joins the graph", cause=_bold(name), node=_bold(node.name))
         if name and "#" not in name
@@ -276,14 +306,14 @@ def _allocator_sentences(told: list[ev.Event]) -> list[str]:
     return [_esc(sentence(e)) for e in told if isinstance(e, kinds)][:4]
 
 
-def _warning(state: State, told: list[ev.Event]) -> str:
+def _warning(moment: Moment, told: list[ev.Event], last: int) -> str:
     """Return what would go wrong with what was just made, if anything can be said."""
     for event in told:
         if isinstance(event, ev.TensorSaved) and event.is_output:
-            name = tensor_name(state, event.tensor) if event.tensor in state.tensors else tr("the result")
+            name = tensor_name(moment.state, event.tensor) if event.tensor in moment.state.tensors else "#"
             return tr(
                 "Changing {name} in place now would raise its version to {v}, and backward would refuse.",
-                name=_esc(name), v=event.version + 1,
+                name=_esc(_result_name(moment, told, last) if "#" in name else name), v=event.version + 1,
             )  # fmt: skip
     return ""
 
@@ -304,7 +334,35 @@ def _backward(moment: Moment, event: ev.Event) -> Story:
         return Story(tr("Backward: a gradient travels on"), _sent(state, event, name), _queue_hint(state))
     if isinstance(event, ev.GradAccumulated):
         return Story(tr("Backward: the leaf gets its gradient"), _accumulated(state, event), sentence(event))
+    if isinstance(event, ev.NodeEnded):
+        return Story(tr("Backward: {name} is done", name=name), "", _queue_hint(state))
+    if isinstance(event, ev.BackwardEnded):
+        return _over(moment, event)
     return Story(tr("Backward"), _esc(sentence(event)), _queue_hint(state))
+
+
+def _over(moment: Moment, event: ev.BackwardEnded) -> Story:
+    """Say what a pass did: how many nodes ran, and whose gradients it set; or which node broke it off."""
+    state, recording = moment.state, moment.recording
+    began = _before(recording.steps_of(ev.BackwardBegan), moment.step)
+    steps = recording.steps_of(ev.GradAccumulated)
+    steps = steps[(steps > began) & (steps <= moment.step)]
+    leaves = dict.fromkeys(recording.event(int(step)).tensor for step in steps[:MOST_LEAVES])  # type: ignore[attr-defined]
+    names = ", ".join(_bold(f"{tensor_name(state, leaf)}.grad") for leaf in leaves if leaf in state.tensors)
+    backward = state.backward
+    body = plural(backward.nodes_done if backward else 0, "{n} node ran.", "{n} nodes ran.")
+    if names:
+        body += " " + tr("Gradients arrived in {leaves}.", leaves=names + (" …" if len(steps) > MOST_LEAVES else ""))
+    failed = state.nodes.get(backward.failed) if backward else None
+    if failed is None:
+        return Story(tr("Backward pass {number} is over", number=event.number), body, "")
+    return Story(tr("Backward pass {number} failed in {node}", number=event.number, node=failed.name), body, "")
+
+
+def _before(steps: np.ndarray[Any, Any], last: int) -> int:
+    """Return the last of these steps that is not behind ``last``, else -1."""
+    at = int(np.searchsorted(steps, last, side="right"))
+    return int(steps[at - 1]) if at else -1
 
 
 def _runs(moment: Moment, event: ev.NodeBegan, name: str) -> str:

@@ -44,11 +44,11 @@ def execute(
         else:
             task.run()
         _finish(task)
-    finally:
+    finally:  # a pass that fails is over as well: nothing that follows belongs to it
         running.depth -= 1
         running.task, grad_mode.enabled = outer, enabled
-    if emit is not None:
-        emit((BackwardEnded.code, task.number))
+        if emit is not None:
+            emit((BackwardEnded.code, task.number))
     return [task.captured.get(edge) for edge in inputs or ()]
 
 

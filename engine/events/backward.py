@@ -77,4 +77,6 @@ class NodeEnded(Event, family="backward"):
 class BackwardEnded(Event, family="backward"):
     """Backward pass {number} ends."""
 
+    # A node that began and did not end has failed, and the pass with it.
+
     number: int

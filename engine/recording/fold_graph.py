@@ -119,7 +119,9 @@ def _node_ended(machine: Machine, wire: Wire) -> None:
 
 def _backward_ended(machine: Machine, wire: Wire) -> None:
     if (backward := machine.edit_backward()) is not None:
-        backward.running, backward.current = False, 0
+        if backward.current:
+            _set_phase(machine, backward.current, "failed")
+        backward.running, backward.failed, backward.current = False, backward.current, 0
     machine.resume_backward()
 
 

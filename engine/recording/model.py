@@ -127,7 +127,8 @@ class NodeState(msgspec.Struct, gc=False):
 
     ``module`` is the innermost one whose forward ran when the node was made, 0 where none did.
 
-    ``phase`` in the current backward pass: "" (not part of it), "waiting", "ready", "running", "done".
+    ``phase`` in the current backward pass: "" (not part of it), "waiting", "ready", "running", "done",
+    "failed".
     """
 
     id: int
@@ -156,7 +157,7 @@ class SentGradient(msgspec.Struct, gc=False):
 
 @dataclasses.dataclass(slots=True)
 class BackwardState:
-    """The current backward pass, or the last one when ``running`` is False."""
+    """The current backward pass, or the last one when not ``running``; ``failed`` is the node that broke it off."""
 
     number: int
     roots: tuple[int, ...]
@@ -167,6 +168,7 @@ class BackwardState:
     current: int = 0
     nodes_done: int = 0
     nodes_total: int = 0
+    failed: int = 0
 
 
 @dataclasses.dataclass(slots=True)

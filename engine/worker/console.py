@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import re
 import rlcompleter
@@ -34,8 +35,11 @@ class Console:
         self.typed = ""  # everything typed so far: the source text of ``<console>``
 
     def evaluate(self, frame: types.FrameType | None, text: str) -> tuple[str, bool]:
-        """Return the value's text and True, or the error's and False; a statement has an empty text."""
-        answer = self._answer(lambda: self._recorded(frame, text.strip()))
+        """Return what was printed and the value's text, and True; or with the error's text False."""
+        heard: list[str] = []
+        with contextlib.redirect_stdout(_Overheard(sys.stdout, heard)):
+            words, ok = self._answer(lambda: self._recorded(frame, text.strip()))
+        answer = _cut("".join(heard)) + words, ok
         if frame is not None:
             write_back(frame)
             self._tracer.refresh(frame)
@@ -56,7 +60,7 @@ class Console:
             return "".join(traceback.format_exception(error))[-MOST:].rstrip("\n"), False
         finally:
             self._thread = 0
-        return answer if len(answer) <= MOST else answer[:MOST] + "…", True
+        return _cut(answer), True
 
     def _recorded(self, frame: types.FrameType | None, text: str) -> object:
         """Run a text; its ops are recorded as those of a frame of its own, in a source of its own."""
@@ -104,6 +108,26 @@ class Console:
                 return bool(eval(condition, *_names_for_reading(frame))), ""
             except Exception as error:
                 return True, f"the condition fails: {type(error).__name__}: {error}"
+
+
+class _Overheard:
+    """A stream whose writes are also kept, for the console to show; all else is the stream's own."""
+
+    def __init__(self, stream: Any, heard: list[str]) -> None:
+        self._stream, self._heard = stream, heard
+
+    def write(self, text: str) -> int:
+        """Write a text and keep it."""
+        self._heard.append(text)
+        written: int = self._stream.write(text)
+        return written
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST else text[:MOST] + "…"
 
 
 def _namespaces(frame: types.FrameType | None) -> tuple[dict[str, Any], Any]:

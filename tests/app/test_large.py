@@ -5,15 +5,17 @@ from __future__ import annotations
 import dataclasses
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
+from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from stridescope.app import motion
+from stridescope.app.main_window import MainWindow
 from stridescope.app.moment import Moment
 from stridescope.app.panels.graph import GraphPanel
 from stridescope.app.panels.storage import StoragePanel
@@ -89,7 +91,9 @@ def test_fifty_thousand_nodes(qtbot: QtBot, strides: Recording, state: State) ->
     assert cpu(panel.grab) < 0.5
 
 
-def test_a_far_jump_is_read_piece_by_piece(tmp_path: Path) -> None:
+@pytest.fixture
+def long(tmp_path: Path) -> Iterator[Path]:
+    """A recording of EVENTS steps that is still written: it has no keyframes yet."""
     path = tmp_path / "long.stride"
     journal = ev.Journal()
     writer = Writer(path, {"script": "long.py"})
@@ -100,14 +104,35 @@ def test_a_far_jump_is_read_piece_by_piece(tmp_path: Path) -> None:
     for number in range(1, EVENTS):
         journal.emit(ev.NameBound(1, f"n{number % 100}", 0, str(number)).pack())
     writer.flush()
-    with Recording.open(path) as recording:
+    yield path
+    writer.close(0)
+
+
+def test_a_far_jump_is_read_piece_by_piece(long: Path) -> None:
+    with Recording.open(long) as recording:
         steps = [recording.reached]
         while not recording.approach(recording.steps - 1, 0.001):
             steps.append(recording.reached)
         assert len(steps) > 2 and steps == sorted(steps)
         assert recording.state(recording.steps - 1).frames[0].names["n99"].text == str(EVENTS - 1)
         assert recording.approach(recording.steps - 2, 0.0)  # one back is near
-    writer.close(0)
+
+
+def test_the_window_says_that_it_catches_up(qtbot: QtBot, window: MainWindow, long: Path) -> None:
+    said = []
+    assert window.open(str(long))
+    qtbot.waitUntil(lambda: window.settled)
+    qtbot.keyClick(window, Qt.Key.Key_End)
+
+    def settled() -> bool:
+        said.append(window.toolbar.step.accessibleDescription())
+        return window.settled
+
+    qtbot.waitUntil(settled, timeout=30_000)
+    steps = f" / {EVENTS + 1}"
+    on_the_way = [words for words in said if words.startswith("catching up step ") and words.endswith(steps)]
+    assert on_the_way and f"step {EVENTS + 1}{steps}" not in on_the_way[0]
+    assert window.toolbar.step.accessibleDescription() == f"replay step {EVENTS + 1}{steps}"
 
 
 def test_of_a_deep_recursion_the_innermost_names_are_shown(strides: Recording, state: State) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QSettings, Qt
+from PySide6.QtCore import QPoint, QSettings, Qt
 from pytestqt.qtbot import QtBot
 
 from stridescope.app import main
@@ -187,6 +187,36 @@ def test_the_console_answers(qtbot: QtBot, run: Callable[[str], MainWindow]) -> 
     with qtbot.waitSignal(window.session.answered, timeout=PATIENCE):
         qtbot.keyClick(console.line, Key.Key_Return)
     assert console.view.toPlainText() == ">>> x + 22\n42"
+    console.line.setText("print('seen', x) or x")
+    with qtbot.waitSignal(window.session.answered, timeout=PATIENCE):
+        qtbot.keyClick(console.line, Key.Key_Return)
+    assert console.view.toPlainText().splitlines()[-2:] == ["seen 20", "20"]
+    assert window.workbench.panels["output"].view.toPlainText() == "seen 20\n"
+
+
+def test_a_run_from_the_past_says_where_the_script_waits(qtbot: QtBot, run: Callable[[str], MainWindow]) -> None:
+    window = run("x = 20\ny = 1\nz = 2\n")
+    window.stepping.set_grain("line")
+    qtbot.keyClick(window, Key.Key_F10)
+    reach(qtbot, window, "waiting")
+    head = window.time.head
+    qtbot.keyClick(window, Key.Key_Home)
+    qtbot.keyClick(window, Key.Key_F5)
+    assert window.time.view == head and "run again" in window.banner.words
+    qtbot.keyClick(window, Key.Key_F5)
+    reach(qtbot, window, "ended")
+
+
+def test_a_click_on_the_gutter_leaves_the_keyboard_where_it_was(qtbot: QtBot, run: Callable[[str], MainWindow]) -> None:
+    window = run("x = 20\ny = 1\n")
+    editor, timeline = window.workbench.panels["editor"], window.workbench.panels["timeline"]
+    timeline.setFocus()
+    gutter = editor.childAt(10, 20)
+    qtbot.mouseClick(gutter, Qt.MouseButton.LeftButton, pos=QPoint(10, 36))
+    assert window.session.breakpoints == {window.session.script: {2}}
+    assert window.focusWidget() is timeline
+    qtbot.mouseClick(editor.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(10, 36))
+    assert window.focusWidget() is editor
 
 
 def test_standard_input(qtbot: QtBot, run: Callable[[str], MainWindow]) -> None:
@@ -241,7 +271,8 @@ def test_an_edit_is_saved_and_run(qtbot: QtBot, run: Callable[[str], MainWindow]
     editor.selectAll()
     editor.insertPlainText("print('two')\n")
     assert editor.heading()[1].endswith("restart to run it")
-    window.restart()
+    window.editing.restart()
+    assert "was saved to" in window.banner.words
     reach(qtbot, window, "waiting")
     qtbot.keyClick(window, Key.Key_F5)
     reach(qtbot, window, "ended")

@@ -45,7 +45,7 @@ def visible() -> set[str]:
     found |= (
         {words for row in ACTIONS for words in (row.title, row.tip)}
         | set(MENUS)
-        | set(reasons.REASONS)
+        | {*reasons.REASONS, *reasons.AROUND}
         | {*points.WHAT.values(), *points.CHANGES.values(), *NONE_BACK.values(), breakpoints.HELP}
         | {word for word in variables.COLUMNS if word}
         | {*tensors_model.COLUMNS, *saved_model.COLUMNS, *hooks_model.COLUMNS, *modules_model.COLUMNS, hooks.HELP}
