@@ -121,10 +121,13 @@ def laid_out(array: Array, strides: tuple[int, ...]) -> Array:
 
 
 def placed(operand: Any, kind: dtype) -> Any:
-    """An array laid out as the operand is when the kernel reads it: what is cast before has dense strides."""
+    """An array laid out as the operand is when the kernel reads it: what is cast, conjugated or negated before has
+    dense strides.
+    """
     if not isinstance(operand, Tensor):
         return operand
-    if operand.dtype is kind or not operand._array.ndim:
+    as_it_is = operand.dtype is kind and not (operand._conj or operand._neg)
+    if as_it_is or not operand._array.ndim:
         return operand._array
     shape, strides = operand._array.shape, operand.strides
     if is_non_overlapping_and_dense(shape, strides):

@@ -11,7 +11,7 @@ import numpy as np
 from stridescope.engine.autograd.blank import zeros
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import BOOL, bool_, int64, scalar_name, uint8
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.reduce import axes, unreduced, wrapped
@@ -235,6 +235,19 @@ define(
 # ---- logic -------------------------------------------------------------------------------------------------------
 
 
+def _logic_into(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """What ``out=`` writes along dims: bytes are read as bytes, so that 256 and 0.5 count as zero."""
+
+    def into(self: Tensor, dim: Any, keepdim: bool, out: Tensor) -> Tensor:
+        return run(_as_bytes(self) if out.dtype is uint8 and self._array.size != 1 else self, dim, keepdim)
+
+    return into
+
+
+def _as_bytes(tensor: Tensor) -> Tensor:
+    return wrapped(cast(resolved(tensor), uint8), uint8, tensor)
+
+
 def _logic(reduce: Callable[..., Any]) -> Callable[..., Tensor]:
     def run(self: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
         array = resolved(self)
@@ -254,12 +267,14 @@ for _name, _logical, _doc in (
         f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
         doc=_doc,
         run=_logic(_logical),
+        out=_logic_into(_logic(_logical)),
         samples=[((3, 4), (0, 1))],
     )
     define(
         f"{_name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
         doc=_doc,
         run=_logic(_logical),
+        out=_logic_into(_logic(_logical)),
         samples=[((3, 4), 1)],
     )
 

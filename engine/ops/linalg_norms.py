@@ -28,6 +28,7 @@ from stridescope.engine.ops.lookup import concatenated, op_call
 from stridescope.engine.ops.matmul import matmul, vdot
 from stridescope.engine.ops.norms import check_norm_dtype, vector_norm
 from stridescope.engine.ops.reduce import wrapped
+from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
 
 INF = math.inf
@@ -254,8 +255,32 @@ def _matrix_exp(self: Tensor) -> Tensor:
         )
     array = resolved(self)
     wide = array.astype(np.complex128 if self.dtype.is_complex else np.float64)
-    result = expm(wide) if array.size else wide
-    return wrapped(np.asarray(result).astype(array.dtype), self.dtype, self)
+    norms = np.abs(wide).sum(-2).max(-1, initial=0) if array.size else np.zeros(array.shape[:-2])
+    if array.shape[-1] > 1:  # what has no finite norm is in no range of degrees
+        wide = np.where(np.isfinite(norms)[..., None, None], wide, np.nan)
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = np.asarray(expm(wide) if array.size else wide).astype(array.dtype)
+        endless = np.isinf(result).any((-2, -1)) & np.isfinite(norms)
+    for place in np.argwhere(endless) if array.shape[-1] > 1 else ():
+        result[tuple(place)] = _by_squaring(array[tuple(place)], norms[tuple(place)])
+    if array.shape[-1] == 1:
+        result = np.exp(array)
+    else:
+        result[np.isnan(norms)] = np.nan
+    return wrapped(result, self.dtype, self)
+
+
+def _by_squaring(matrix: Array, norm: float) -> Array:
+    """An exponential that overflows, by squaring that of a fraction: infinity times 0 is NaN on the way."""
+    from scipy.linalg import expm
+
+    largest = 1.090863719290036 if matrix.dtype.itemsize // (1 + (matrix.dtype.kind == "c")) == 8 else 3.010066362817634
+    times = max(0, math.ceil(math.log2(norm / largest)))
+    result = np.asarray(expm(matrix.astype(complex) / 2**times)).astype(matrix.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(times):
+            result = result @ result
+    return result
 
 
 def _matrix_exp_grad(grad: Tensor, self: Tensor) -> Tensor:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_dtypes import expected_dtype, refusal
 from stridescope.engine.dispatch.run import FLOATS, kernel
-from stridescope.engine.dtype import BOOL, cpp_name, scalar_name
+from stridescope.engine.dtype import BOOL, cpp_name, dtype, scalar_name
 from stridescope.engine.kernels.small_products import matrix_product
 from stridescope.engine.layout import broadcast_shapes, wrap_dim
 from stridescope.engine.ops.arithmetic import conj
@@ -27,22 +28,32 @@ def product(a: Any, b: Any) -> Any:
 
 
 def check_factors(a: Tensor, b: Tensor) -> None:
-    """Refuse a product of matrices that do not fit each other, with PyTorch's texts."""
+    """Refuse a product of matrices whose sizes do not fit each other, with PyTorch's texts."""
     if b._array.ndim != 2:
         raise RuntimeError("mat2 must be a matrix")
     if a._array.shape[1] != b._array.shape[0]:
         (n, m), (k, p) = a._array.shape, b._array.shape
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({n}x{m} and {k}x{p})")
+
+
+def check_one_dtype(a: Tensor, b: Tensor) -> None:
+    """Refuse a product of two matrices of different dtypes."""
     if a.dtype is not b.dtype:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {cpp_name(a.dtype)} != {cpp_name(b.dtype)}"
         )
 
 
-def _mm(self: Tensor, mat2: Tensor) -> Tensor:
-    if self._array.ndim != 2:
+def check_matrices(a: Tensor, b: Tensor) -> None:
+    """Refuse what ``mm`` does not take, but for its dtypes."""
+    if a._array.ndim != 2:
         raise RuntimeError("self must be a matrix")
-    check_factors(self, mat2)
+    check_factors(a, b)
+
+
+def _mm(self: Tensor, mat2: Tensor) -> Tensor:
+    check_matrices(self, mat2)
+    check_one_dtype(self, mat2)
     if self.dtype.category == BOOL and self._array.size and mat2._array.size:
         raise not_implemented("addmm_impl_cpu_", self.dtype)
     if self._plain and mat2._plain and self.dtype in FLOATS:
@@ -50,11 +61,24 @@ def _mm(self: Tensor, mat2: Tensor) -> Tensor:
     return _product(self, mat2)  # type: ignore[no-any-return]
 
 
+def need_dtype(out: Tensor, kind: dtype) -> None:
+    """Refuse an ``out`` of another dtype, which PyTorch asks for before it compares the factors' dtypes."""
+    if out.dtype is not kind:
+        raise expected_dtype(kind, out.dtype)
+
+
+def _mm_into(self: Tensor, mat2: Tensor, out: Tensor) -> Tensor:
+    check_matrices(self, mat2)
+    need_dtype(out, self.dtype)
+    return mm.call(self, mat2)  # type: ignore[no-any-return]
+
+
 _product = kernel(product)
 mm = define(
     "mm(Tensor self, Tensor mat2) -> Tensor",
     doc="The product of two matrices.",
     run=_mm,
+    out=_mm_into,
     grads={
         "self": lambda grad, mat2, self_sym_sizes, self_sym_strides: first_factor_grad(
             grad, mat2, self_sym_sizes, self_sym_strides, 1
@@ -76,6 +100,10 @@ def check_batches(a: Tensor, b: Tensor) -> None:
     got = list(b._array.shape[:2])
     if want != got:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: {want} but got: {got}.")
+
+
+def check_one_type(a: Tensor, b: Tensor) -> None:
+    """Refuse a batched product of two dtypes."""
     if a.dtype is not b.dtype:
         raise RuntimeError(f"expected scalar type {scalar_name(a.dtype)} but found {scalar_name(b.dtype)}")
 
@@ -85,13 +113,21 @@ def _bmm(self: Tensor, mat2: Tensor) -> Tensor:
     if self.dtype.category == BOOL and self._array.size and mat2._array.size:
         wide = self._array.shape[2] * self._array.shape[1] * mat2._array.shape[2] >= 400  # each by a product of its own
         raise not_implemented("addmm_impl_cpu_" if wide else "bmm", self.dtype)
+    check_one_type(self, mat2)
     return _product(self, mat2)  # type: ignore[no-any-return]
+
+
+def _bmm_into(self: Tensor, mat2: Tensor, out: Tensor) -> Tensor:
+    check_batches(self, mat2)
+    need_dtype(out, mat2.dtype)
+    return bmm.call(self, mat2)  # type: ignore[no-any-return]
 
 
 bmm = define(
     "bmm(Tensor self, Tensor mat2) -> Tensor",
     doc="The products of two batches of matrices.",
     run=_bmm,
+    out=_bmm_into,
     grads={
         "self": lambda grad, mat2: grad.bmm(conj(mat2.transpose(1, 2))),
         "mat2": lambda grad, self: conj(self.transpose(1, 2)).bmm(grad),
@@ -105,7 +141,16 @@ def size_at(tensor: Tensor, dim: int) -> int:
     return int(tensor._array.shape[wrap_dim(dim, tensor._array.ndim, scalar=False)])
 
 
-def _mv(self: Tensor, vec: Tensor) -> Tensor:
+def check_same_dtypes(summand: Tensor, mat: Tensor, vec: Tensor) -> None:
+    """Refuse a sum and a product of a matrix and a vector of several dtypes."""
+    if not summand.dtype is mat.dtype is vec.dtype:
+        raise RuntimeError(
+            "addmv input tensors must have the same dtype, but got "
+            f"{scalar_name(summand.dtype)}, {scalar_name(mat.dtype)}, and {scalar_name(vec.dtype)}"
+        )
+
+
+def _check_mv(self: Tensor, vec: Tensor) -> None:
     size_at(self, 0)
     a, b = self._array, vec._array
     if a.ndim != 2 or b.ndim != 1:
@@ -113,12 +158,12 @@ def _mv(self: Tensor, vec: Tensor) -> Tensor:
     if a.shape[1] != b.shape[0]:
         raise RuntimeError(f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec "
                            f"({b.shape[0]})")  # fmt: skip
-    if self.dtype is not vec.dtype:
-        raise RuntimeError(
-            "addmv input tensors must have the same dtype, but got "
-            f"{scalar_name(vec.dtype)}, {scalar_name(self.dtype)}, and {scalar_name(vec.dtype)}"
-        )
-    if self.dtype.category == BOOL and a.size:
+    check_same_dtypes(vec, self, vec)
+
+
+def _mv(self: Tensor, vec: Tensor) -> Tensor:
+    _check_mv(self, vec)
+    if self.dtype.category == BOOL and self._array.size:
         raise not_implemented("addmv_impl_cpu", self.dtype)
     return _product(self, vec)  # type: ignore[no-any-return]
 
@@ -225,6 +270,18 @@ def _folded(a: Tensor, b: Tensor) -> Tensor:
     return unsafe_view(flat.mv(small), shape)
 
 
+def _check_folded(a: Tensor, b: Tensor, out: Tensor) -> None:
+    """Refuse an ``out`` that the one call of mm or mv refuses."""
+    if b._array.ndim == 1:
+        if a.shape[-1] == b.shape[0]:
+            check_same_dtypes(out, a, b)
+        return
+    big, small = (b.mT, a.t() if a._array.ndim == 2 else a) if b._array.ndim > a._array.ndim else (a, b)
+    if small._array.ndim == 2:
+        check_matrices(big.reshape((math.prod(big.shape[:-1]), big.shape[-1])), small)
+        need_dtype(out, big.dtype)
+
+
 def unsafe_view(tensor: Tensor, shape: Sequence[int]) -> Tensor:
     """``_unsafe_view``: a fresh result in another shape."""
     from stridescope.engine.ops.views import unsafe_view as op
@@ -232,7 +289,8 @@ def unsafe_view(tensor: Tensor, shape: Sequence[int]) -> Tensor:
     return op.call(tensor, tuple(shape))  # type: ignore[no-any-return]
 
 
-def _batched(a: Tensor, b: Tensor) -> Tensor:
+def _batched(a: Tensor, b: Tensor, multiply: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """The product of two batches, which ``multiply`` does as ``bmm``."""
     n, m = (a.shape[-2] if a._array.ndim > 1 else 1), a.shape[-1]
     k, p = (b.shape[-2], b.shape[-1]) if b._array.ndim > 1 else (b.shape[0], 1)
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -241,9 +299,9 @@ def _batched(a: Tensor, b: Tensor) -> Tensor:
     rows = [n] if a._array.ndim > 1 else []
     if b._array.ndim == 1:
         right = b.expand((*batch, k)).reshape((count, k)).unsqueeze(2)
-        return unsafe_view(left.bmm(right).squeeze(-1), [*batch, *rows])
+        return unsafe_view(multiply(left, right).squeeze(-1), [*batch, *rows])
     right = b.expand((*batch, k, p)).reshape((count, k, p))
-    return unsafe_view(left.bmm(right), [*batch, *rows, p])
+    return unsafe_view(multiply(left, right), [*batch, *rows, p])
 
 
 def _squeezed_batch(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
@@ -269,12 +327,30 @@ def _matmul(self: Tensor, other: Tensor) -> Tensor:
     if a == 1 and b == 2:
         return self.unsqueeze(0).mm(other).squeeze_(0)  # type: ignore[no-any-return]
     left, right = _squeezed_batch(self, other)
-    return _folded(left, right) if _folds(left, right) else _batched(left, right)
+    return _folded(left, right) if _folds(left, right) else _batched(left, right, bmm.call)
+
+
+def _matmul_into(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
+    """What ``matmul(out=)`` writes; each way of computing it refuses other dtypes of ``out`` in its own words."""
+    a, b = self._array.ndim, other._array.ndim
+    if a == 1 and b == 1 and (refused := refusal("dot", self.dtype, out.dtype)) is not None:
+        raise refused
+    if 0 < a < 3 and b == 2:
+        return _mm_into(self.unsqueeze(0), other, out).squeeze(0) if a == 1 else _mm_into(self, other, out)
+    if a == 2 and b == 1:
+        _check_mv(self, other)
+        need_dtype(out, self.dtype)
+    elif a and b and _folds(self, other):
+        _check_folded(self, other, out)
+    elif a > 2 or b > 2 and a:
+        return _batched(self, other, lambda left, right: _bmm_into(left, right, out))
+    return matmul.call(self, other)  # type: ignore[no-any-return]
 
 
 matmul = define(
     "matmul(Tensor self, Tensor other) -> Tensor",
     doc="The matrix product, batched over leading dims.",
     composite=_matmul,
+    out=_matmul_into,
     samples=[((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((4,), (4, 5))],
 )

@@ -21,7 +21,14 @@ from stridescope.engine.kernels.small_products import matrix_product
 from stridescope.engine.layout import contiguous_format, view_strides
 from stridescope.engine.ops.arithmetic import conj, scaled
 from stridescope.engine.ops.blends import blended, wide
-from stridescope.engine.ops.matmul import check_batches, check_factors, size_at
+from stridescope.engine.ops.matmul import (
+    check_batches,
+    check_factors,
+    check_one_type,
+    check_same_dtypes,
+    need_dtype,
+    size_at,
+)
 from stridescope.engine.ops.matmul_grads import first_factor_grad, second_factor_grad
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.views import expand_
@@ -58,26 +65,35 @@ def _same(one: str, a: Tensor, other: str, b: Tensor) -> None:
         )
 
 
-def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+def _check_matrices(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     _same("self", self, "mat2", mat2)
     _same("mat1", mat1, "mat2", mat2)
     for name, matrix in (("mat1", mat1), ("mat2", mat2)):
         if matrix._array.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {matrix._array.ndim}-D tensor")
     check_factors(mat1, mat2)
+
+
+def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    _check_matrices(self, mat1, mat2)
     fits(self, (mat1._array.shape[0], mat2._array.shape[1]))
     if self.dtype.category == BOOL:
         raise not_implemented("addmm_impl_cpu_", self.dtype)
 
 
-def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
+def _check_batches(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
     fits(self, (size_at(batch1, 0), size_at(batch1, 1), size_at(batch2, 2)))
     if batch1.dtype is not self.dtype:
         kinds = f"{cpp_name(self.dtype)}, batch1: {cpp_name(batch1.dtype)}, batch2: {cpp_name(batch2.dtype)}"
         raise RuntimeError(f"Input dtypes must be the same, got: input {kinds}")
     check_batches(batch1, batch2)
+
+
+def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor) -> None:
+    _check_batches(self, batch1, batch2)
     if self.dtype.category == BOOL and self._array.size and batch1._array.size:
         raise not_implemented("baddbmm", self.dtype)
+    check_one_type(batch1, batch2)
 
 
 def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor) -> None:
@@ -87,11 +103,7 @@ def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor) -> None:
     if a.shape[1] != b.shape[0] or (c.ndim and c.shape[0] not in (1, a.shape[0])):
         size = size_at(self, 0)
         raise RuntimeError(f"size mismatch, got input ({size}), mat ({a.shape[0]}x{a.shape[1]}), vec ({b.shape[0]})")
-    if not self.dtype is mat.dtype is vec.dtype:
-        raise RuntimeError(
-            "addmv input tensors must have the same dtype, but got "
-            f"{scalar_name(self.dtype)}, {scalar_name(mat.dtype)}, and {scalar_name(vec.dtype)}"
-        )
+    check_same_dtypes(self, mat, vec)
     if self.dtype.category == BOOL and a.size:
         raise not_implemented("addmv_impl_cpu", self.dtype)
 
@@ -146,10 +158,29 @@ def _addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any)
     return kernel(summed)(self, batch1, batch2)  # type: ignore[no-any-return]
 
 
+def _addmm_into(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any, out: Tensor) -> Tensor:
+    _check_matrices(self, mat1, mat2)
+    need_dtype(out, self.dtype)
+    return addmm.call(self, mat1, mat2, beta, alpha)  # type: ignore[no-any-return]
+
+
+def _baddbmm_into(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, out: Tensor) -> Tensor:
+    _check_batches(self, batch1, batch2)
+    need_dtype(out, batch2.dtype)
+    return baddbmm.call(self, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
+
+
+def _addbmm_into(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any, out: Tensor) -> Tensor:
+    """The summand is copied into ``out``, to which the products are added."""
+    summand = fresh(cast(resolved(self), out.dtype), out.dtype, self.device)
+    return addbmm.call(summand, batch1, batch2, beta, alpha)  # type: ignore[no-any-return]
+
+
 addmm = define(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     doc="A matrix product, times alpha, added to self times beta.",
     run=_blend("addmm", matrix_product, _check_addmm),
+    out=_addmm_into,
     grads={
         "self": lambda grad, beta: scaled(grad, conj(beta)),
         "mat1": lambda grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha: first_factor_grad(
@@ -165,6 +196,7 @@ baddbmm = define(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     doc="Batched matrix products, times alpha, added to self times beta.",
     run=_blend("baddbmm", np.matmul, _check_baddbmm),
+    out=_baddbmm_into,
     grads={
         "self": lambda grad, beta: scaled(grad, conj(beta)),
         "batch1": lambda grad, batch2, alpha: scaled(grad.bmm(conj(batch2.transpose(1, 2))), conj(alpha)),
@@ -176,6 +208,7 @@ addbmm = define(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     doc="The sum of batched matrix products, times alpha, added to self times beta.",
     run=_addbmm,
+    out=_addbmm_into,
     grads={
         "self": lambda grad, beta: scaled(grad, conj(beta)),
         "batch1": lambda grad, batch1, batch2, alpha: scaled(

@@ -287,7 +287,7 @@ def log_sum_exp(
     top = np.max(array.real, axis=over, keepdims=True) if array.ndim else array.real
     top = np.where(np.isfinite(top), top, top.dtype.type(0))
     total = step(np.log(step(added(step(np.exp(step(array - top))), over, True)))) + top
-    return total if keepdim else total.reshape(tuple(n for d, n in enumerate(array.shape) if d not in over))
+    return total if keepdim else total.reshape(_without(array.shape, over))
 
 
 def _logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
@@ -297,6 +297,24 @@ def _logsumexp(self: Tensor, dim: Sequence[int], keepdim: bool) -> Tensor:
         raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * array.ndim}")
     total = log_sum_exp(array, axes(dim, array.ndim), keepdim, lambda a: _rounded(a, array.dtype))
     return wrapped(total, kind, self)
+
+
+def _logsumexp_into(self: Tensor, dim: Sequence[int], keepdim: bool, out: Tensor) -> Tensor:
+    """What ``out=`` of another dtype gets: the exponentials are added up, and their logarithm taken, in its dtype."""
+    kind = default_float() if self.dtype.category <= INTEGER else self.dtype
+    if out.dtype is kind:
+        return _logsumexp(self, dim, keepdim)
+    array = cast(resolved(self), kind)
+    over = axes(dim, array.ndim)
+    top = np.max(array.real, axis=over, keepdims=True) if array.size else np.zeros((), array.real.dtype)
+    top = np.where(np.isfinite(top), top, top.dtype.type(0))
+    total = added(cast(np.exp(array - top), out.dtype), over, True)
+    found = np.log(total) + cast(np.asarray(top), out.dtype)
+    return wrapped(found if keepdim else found.reshape(_without(array.shape, over)), out.dtype, self)
+
+
+def _without(shape: Sequence[int], over: Sequence[int]) -> tuple[int, ...]:
+    return tuple(n for d, n in enumerate(shape) if d not in over)
 
 
 def _rounded(array: Array, kind: Any) -> Array:
@@ -314,6 +332,7 @@ define(
     "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
     doc="The logarithm of the sum of exponentials, without overflow.",
     run=_logsumexp,
+    out=_logsumexp_into,
     grads={"self": _logsumexp_grad},
     samples=[((3, 4), (1,))],
 )

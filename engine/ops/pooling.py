@@ -80,8 +80,8 @@ def _max_run(dims: int) -> Callable[..., tuple[Tensor, Tensor]]:
         self: Tensor, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
     ) -> tuple[Tensor, Tensor]:
         how = windows_of(name, dims, kernel_size, stride, padding, dilation, ceil_mode)
-        check_input(self, how, name)
         last = channels_last(self, 2) if dims == 2 else volume_channels_last(self)
+        check_input(self, how, name)
         if self.dtype.category == BOOL or self.dtype.is_complex:
             raise not_implemented(of_kernel(name, last), self.dtype)
         values, places = kernels.max_pool(batched(resolved(self), dims), how)

@@ -77,7 +77,7 @@ def _check_steps(how: Windows) -> None:
             raise RuntimeError("stride should not be zero")
         if pad < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {pad}")
-        if pad > ((kernel - 1) * dilation + 1) // 2:
+        if pad > max((kernel - 1) * dilation + 1, 0) // 2:
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={pad}, kernel_size={kernel} and "
                 f"dilation={dilation}"
@@ -86,7 +86,8 @@ def _check_steps(how: Windows) -> None:
 
 def _check_sizes(how: Windows) -> None:
     letters = "THW"[-len(how.kernel) :]
-    for word, short, values in (("kernel size", "k", how.kernel), ("dilation", "dilation", how.dilation)):
+    sizes = (("kernel size", "k", how.kernel), ("stride", "d", how.stride), ("dilation", "dilation", how.dilation))
+    for word, short, values in sizes:
         if any(v <= 0 for v in values):
             named = " ".join(f"{short}{c}: {v}" for c, v in zip(letters, values, strict=True))
             raise RuntimeError(f"{word} should be greater than zero, but got {named}")

@@ -114,7 +114,7 @@ def _scalar_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
 
 
 def _exponent_grad(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
-    log = self.log() if isinstance(self, Tensor) else np.log(self)
+    log = self.to(result.dtype).log() if isinstance(self, Tensor) else np.log(result.dtype.np.type(self))
     if isinstance(log, Tensor):
         settled = (self == 0).logical_and(exponent.real >= 0 if exponent.dtype.is_complex else exponent >= 0)
         return real_if(exponent.dtype, grad * where(settled, grad.new_zeros(()), conj(result * log)))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_dtypes import refusal
 from stridescope.engine.dispatch.parser import refuse_items
 from stridescope.engine.dtype import cpp_name
 from stridescope.engine.layout import wrap_dims
@@ -102,10 +103,21 @@ def _inner(self: Tensor, other: Tensor) -> Tensor:
     return _tensordot_op.call(self, other, [-1], [-1])  # type: ignore[no-any-return]
 
 
+def _inner_into(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
+    """What ``inner(out=)`` writes; a number times a tensor is written as ``mul`` does, into any dtype that holds it."""
+    result = _inner(self, other)
+    if self._array.ndim and other._array.ndim:
+        return result
+    if (refused := refusal("mul", result.dtype, out.dtype)) is not None:
+        raise refused
+    return result.to(out.dtype)  # type: ignore[no-any-return]
+
+
 define(
     "inner(Tensor self, Tensor other) -> Tensor",
     doc="The sums of products over the last dims.",
     composite=_inner,
+    out=_inner_into,
     samples=[((3, 4), (2, 4))],
 )
 

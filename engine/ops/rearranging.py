@@ -177,33 +177,36 @@ define(
 
 def _interleave_by_tensor(self: Tensor, repeats: Tensor, dim: int | None = None, output_size: int | None = None) -> Any:
     source = reshape.call(self, (-1,)) if dim is None else self
-    along = wrap_dim(0 if dim is None else dim, source._array.ndim, scalar=False)
-    size = source._array.shape[along]
     if repeats._array.ndim > 1:
         raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    along = wrap_dim(0 if dim is None else dim, source._array.ndim, scalar=False)
+    size = source._array.shape[along]
     if repeats._array.ndim == 0 or repeats._array.size == 1:
         repeats = expand_.call(reshape.call(repeats, (1,)), (size,))
     elif repeats._array.size != size:
         raise RuntimeError(
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats._array.size} and "
-            f"input.size({along}) = {size}"
+            f"input.size({dim or 0}) = {size}"
         )
-    index = fresh(np.repeat(np.arange(size), _counts(repeats)), int64, self.device)
-    if output_size is not None and output_size != index._array.size:
+    whole = repeats.dtype in (int64, int32)
+    if output_size is not None and size and whole and output_size != repeats._array.sum():
         raise RuntimeError("allocated size does not match required size")
+    index = fresh(np.repeat(np.arange(size), _counts(repeats)), int64, self.device)
     if source._conj:
         return source.conj().index_select(along, index).conj()
     return source.index_select(along, index)
 
 
 def _interleave_by_int(self: Tensor, repeats: int, dim: int | None = None, output_size: int | None = None) -> Any:
-    if repeats < 0:
-        raise RuntimeError("Repeats must be non-negative")
     source = reshape.call(self, (-1,)) if dim is None else self
     along = wrap_dim(0 if dim is None else dim, source._array.ndim)
+    if repeats < 0:
+        raise RuntimeError("Repeats must be non-negative")
     if not source._array.ndim:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     shape = source._array.shape
+    if output_size is not None and output_size != (count := shape[along] * repeats):
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {count} but got {output_size}")
     spread = expand_.call(unsqueeze.call(source, along + 1), (*shape[: along + 1], repeats, *shape[along + 1 :]))
     joined = (*shape[:along], shape[along] * repeats, *shape[along + 1 :])
     return view.call(_row_major_clone(spread), joined)

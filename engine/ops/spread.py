@@ -12,7 +12,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.out_dtypes import refusal
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import INTEGER, can_cast
+from stridescope.engine.dtype import INTEGER, can_cast, scalar_name
 from stridescope.engine.ops.reduce import axes, count_of, restored, unreduced, wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
@@ -76,7 +76,14 @@ def _into(name: str) -> Callable[..., Tensor]:
             raise refusal("", self.dtype.to_real(), out.dtype) or AssertionError("a dtype that cannot be cast fitted")
         if out.dtype.is_complex and not self.dtype.is_complex and self._array.size and variance.size != 1:
             raise not_implemented("std_cpu", out.dtype)
-        return wrapped(np.sqrt(variance) if name == "std" else variance, out.dtype, self)
+        if self._array.size and variance.size == 1:
+            if self.dtype.itemsize == 2 and out.dtype.itemsize > 2:
+                raise RuntimeError(f"std_var_all: Unsupported dtype {scalar_name(self.dtype)}")
+            variance = variance if self.dtype.is_complex else variance.astype(self.dtype.np)
+        spread = np.sqrt(variance) if name == "std" else variance
+        if name == "std" and self.dtype.is_complex and out.dtype.is_complex:  # the root of a complex number
+            spread = np.where(np.isfinite(spread), spread, spread + 1j * np.nan)
+        return wrapped(spread, out.dtype, self)
 
     return run
 

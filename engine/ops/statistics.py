@@ -173,7 +173,10 @@ def _histc(self: Tensor, bins: int, min: Any, max: Any) -> Tensor:
         raise not_implemented("linspace_cpu" if self.dtype is bool_ else "histogram_cpu", self.dtype)
     values = resolved(self).reshape(-1)
     low, high = _bounds(values, min, max, "torch.histc", 1.0)
-    counts = _counted(values.astype(np.float64), np.linspace(low, high, bins + 1), None)
+    kept = values[(values >= low) & (values <= high)]
+    first, last = (np.asarray(edge).astype(values.dtype) for edge in (low, high))
+    place = ((kept - first) * values.dtype.type(bins) / (last - first)).astype(np.int64)  # rounded at every step
+    counts = np.bincount(place - (place == bins), None, bins)
     return fresh(cast(counts, self.dtype), self.dtype, self.device)
 
 

@@ -118,14 +118,15 @@ def decomposed(p: OpProgram) -> Any:
     if name in ("multi_dot", "vecdot", "cross"):
         return Inexact(linalg.multi_dot([one, one]) if name == "multi_dot" else getattr(linalg, name)(one, one))
     if name == "qr":  # of the factors only the sizes of the numbers are fixed
-        return Inexact([part.abs() for part in linalg.qr(one, **p.options(mode=["reduced", "complete"]))])
+        return Inexact([shares(part.abs()) for part in linalg.qr(one, **p.options(mode=["reduced", "complete"]))])
     if name == "vander":
         return Inexact(linalg.vander(one[..., 0], **p.options(N=[1, 2, 4])))
     if name == "tensorsolve":
         return Inexact(linalg.tensorsolve(one, one[..., 0]))
     if name == "matrix_exp":
         return exponential(p, one)
-    return Inexact(getattr(linalg, name)(one))
+    found = getattr(linalg, name)(one)
+    return Inexact(shares(found) if name == "pinv" else found)
 
 
 @step(2, "calls")
@@ -259,7 +260,7 @@ def layered(p: OpProgram) -> Any:
 def looked_up(p: OpProgram, name: str, one: Any) -> Any:
     nn, torch = p.torch.nn.functional, p.torch
     if name in ("cosine_similarity", "pairwise_distance"):
-        return Inexact(getattr(nn, name)(one, one.flip(0), **p.options(eps=[1e-3])))
+        return Inexact(shares(getattr(nn, name)(one, one.flip(0), **p.options(eps=[1e-3]))))
     if name == "pixel_shuffle":
         return nn.pixel_shuffle(one, p.pick([1, 2]))
     if name == "channel_shuffle":
@@ -303,7 +304,7 @@ def lost(p: OpProgram) -> Any:
         return Inexact(nn.gaussian_nll_loss(one, same, same.abs(), **options))
     if name == "binary_cross_entropy":
         one, same = (t.clamp(0, 1) for t in (one, same))
-    return Inexact(getattr(nn, name)(one, same, **options))
+    return Inexact(shares(getattr(nn, name)(one, same, **options)))  # exponentials and products that cancel
 
 
 # ---- scatter and friends ---------------------------------------------------------------------------------------------
