@@ -34,7 +34,7 @@ class Stack(QWidget):
         layout.setSpacing(0)
         layout.addWidget(self.head)
         layout.addWidget(self.pages)
-        self.head.chosen.connect(self.show_page)
+        self.head.chosen.connect(self._choose)
         self.head.grown.connect(self.grown)
 
     def show_page(self, place: int) -> None:
@@ -43,6 +43,12 @@ class Stack(QWidget):
             self.pages.setCurrentIndex(place)
             self.head.choose(place)
             self.shown.emit(place)
+
+    def _choose(self, place: int) -> None:
+        """Show the page that was asked for; one in which people type takes the keyboard."""
+        self.show_page(place)
+        if (line := self.pages.currentWidget().focusProxy()) is not None and not self.head.hasFocus():
+            line.setFocus()
 
     def set_heading(self, title: str, facts: str, right: str) -> None:
         """Show the front page's title, its facts, and facts at the right."""

@@ -6,7 +6,7 @@ import os
 import re
 
 from PySide6.QtCore import QEvent, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QTextCharFormat, QTextCursor
+from PySide6.QtGui import QKeyEvent, QKeySequence, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from stridescope.app import theme as themes
@@ -37,6 +37,9 @@ class ConsolePanel(QWidget):
         self.line.setAccessibleName(tr("expression to evaluate"))
         self.line.returnPressed.connect(self._ask)
         self.line.tabbed.connect(self._complete)
+        self.line.copied.connect(self.view.copy)
+        self.view.setFocusProxy(self.line)  # a click anywhere, and one types
+        self.setFocusProxy(self.line)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -132,9 +135,13 @@ def _recorded_names(moment: Moment, text: str) -> tuple[str, ...]:
 
 
 class _Line(QLineEdit):
-    """Up and Down walk through what was typed before; Tab behind a word asks how it goes on."""
+    """Up and Down walk through what was typed before; Tab behind a word asks how it goes on.
+
+    Copying while nothing of the line is selected is for what stands above it.
+    """
 
     tabbed = Signal()
+    copied = Signal()
 
     def event(self, event: QEvent) -> bool:
         """Take Tab before it moves the focus, where there is something to complete."""
@@ -159,6 +166,9 @@ class _Line(QLineEdit):
         self.clear()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy) and not self.hasSelectedText():
+            self.copied.emit()
+            return
         step = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}.get(Qt.Key(event.key()), 0)
         if not step or not self._typed:
             super().keyPressEvent(event)

@@ -48,6 +48,9 @@ def story(moment: Moment) -> Story:
         return _ended(moment, event)
     if isinstance(event, ev.ExceptionRaised):
         return _failure(moment.state, event.kind, event.message, event.line)
+    if isinstance(event, ev.OutputWritten) and moment.state.error is not None:  # its traceback
+        kind, message, span = moment.state.error
+        return _failure(moment.state, kind, message, span.line)
     if event.family == "backward":
         return _backward(moment, event)
     if event.family == "module":
@@ -179,6 +182,9 @@ def _heading(moment: Moment, event: ev.Event, told: list[ev.Event]) -> str:
     backward = moment.state.backward
     if backward is not None and backward.running and backward.current in moment.state.nodes:
         return f"{moment.state.nodes[backward.current].name} · {_op_heading(told)}"
+    source = moment.recording.sources.get(getattr(told[0], "source", 0))
+    if source is not None and source.path == "<console>":
+        return f"{tr('Console')} · {_op_heading(told)}"
     asked = next((e for e in told if isinstance(e, ev.BlockRequested)), None)
     if asked is None or event.family != "memory" or isinstance(event, (ev.StorageMade, ev.StorageWritten)):
         return _op_heading(told)

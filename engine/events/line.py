@@ -68,7 +68,7 @@ class NameUnbound(Event, family="line"):
 
 
 class OutputWritten(Event, family="line"):
-    """The script printed {text}."""
+    """The script printed: {text}"""
 
     stream: int
     text: str

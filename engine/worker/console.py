@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import ctypes
 import re
@@ -142,14 +143,16 @@ def _names_for_reading(frame: types.FrameType | None) -> tuple[dict[str, Any], A
 
 
 def _run(text: str, line: int, space: dict[str, Any], values: Any) -> object:
-    """Evaluate an expression or execute statements; they are numbered as lines of everything typed so far."""
-    placed = "\n" * line + text
-    try:
-        code = compile(placed, CONSOLE, "eval", dont_inherit=True)
-    except SyntaxError:
-        exec(compile(placed, CONSOLE, "exec", dont_inherit=True), space, values)
+    """Execute statements, and return the value of the expression that ends them, or None.
+
+    They are numbered as lines of everything typed so far.
+    """
+    tree = ast.parse("\n" * line + text, CONSOLE)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, CONSOLE, "exec", dont_inherit=True), space, values)
+    if last is None:
         return None
-    return eval(code, space, values)
+    return eval(compile(ast.Expression(last.value), CONSOLE, "eval", dont_inherit=True), space, values)
 
 
 def _where(number: int, source: int) -> Where:

@@ -17,7 +17,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from typing import Any
 
 from stridescope.engine.recording.lines import first_from, lines_with_code, source_lines
-from stridescope.engine.worker.notebook import notebook_text
+from stridescope.engine.worker.notebook import Notebook, notebook
 
 
 class LaunchError(Exception):
@@ -41,12 +41,18 @@ class Loaded:
     folder: str  # what comes first on sys.path
     source: bytes | str
     spec: ModuleSpec | None = None
-    text: str = ""  # what people see, when it is not the file itself
+    notebook: Notebook | None = None
+
+    @property
+    def text(self) -> str:
+        """What people see, "" when it is the file itself."""
+        return self.notebook.text if self.notebook is not None else ""
 
     def compile(self) -> types.CodeType:
         """Return the code, as Python would compile the file: byte order mark, coding cookie, line ends."""
         try:
-            return compile(self.source, self.filename, "exec", dont_inherit=True)
+            source = self.notebook.parse(self.filename) if self.notebook is not None else self.source
+            return compile(source, self.filename, "exec", dont_inherit=True)
         except SyntaxError as error:
             raise self._as_python_says(error) from None
 
@@ -115,12 +121,12 @@ def _read(path: str) -> bytes:
 
 def _load_notebook(filename: str, folder: str, source: bytes) -> Loaded:
     try:
-        text = notebook_text(source)
+        found = notebook(source)
     except ValueError as error:
         raise LaunchError(f"{filename} is not a notebook: {error}") from None
     # Without a time of change the cache keeps the entry, so that tracebacks and warnings show the cells' lines.
-    linecache.cache[filename] = (len(text), None, [line + "\n" for line in source_lines(text)], filename)
-    return Loaded(filename, folder, text, text=text)
+    linecache.cache[filename] = (len(found.text), None, [line + "\n" for line in source_lines(found.text)], filename)
+    return Loaded(filename, folder, found.text, notebook=found)
 
 
 def _load_module(name: str) -> Loaded:

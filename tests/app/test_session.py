@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QSettings, Qt
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from stridescope.app import main
@@ -187,11 +188,26 @@ def test_the_console_answers(qtbot: QtBot, run: Callable[[str], MainWindow]) -> 
     with qtbot.waitSignal(window.session.answered, timeout=PATIENCE):
         qtbot.keyClick(console.line, Key.Key_Return)
     assert console.view.toPlainText() == ">>> x + 22\n42"
-    console.line.setText("print('seen', x) or x")
+    console.line.setText("print('seen', x); x")
     with qtbot.waitSignal(window.session.answered, timeout=PATIENCE):
         qtbot.keyClick(console.line, Key.Key_Return)
     assert console.view.toPlainText().splitlines()[-2:] == ["seen 20", "20"]
-    assert window.workbench.panels["output"].view.toPlainText() == "seen 20\n"
+    output = window.workbench.panels["output"].view
+    qtbot.waitUntil(lambda: output.toPlainText() == "seen 20\n", timeout=PATIENCE)
+
+
+def test_a_click_on_the_console_and_one_types(qtbot: QtBot, run: Callable[[str], MainWindow]) -> None:
+    window = run("x = 20\n")
+    window.workbench.show_panel("console")
+    console = window.workbench.panels["console"]
+    qtbot.mouseClick(console.view.viewport(), Qt.MouseButton.LeftButton)
+    assert window.focusWidget() is console.line
+    qtbot.keyClicks(window.focusWidget(), "1 + 1")
+    with qtbot.waitSignal(window.session.answered, timeout=PATIENCE):
+        qtbot.keyClick(window.focusWidget(), Key.Key_Return)
+    console.view.selectAll()
+    qtbot.keyClick(console.line, Key.Key_C, Modifier.ControlModifier)
+    assert QApplication.clipboard().text() == ">>> 1 + 1\n2"
 
 
 def test_a_run_from_the_past_says_where_the_script_waits(qtbot: QtBot, run: Callable[[str], MainWindow]) -> None:

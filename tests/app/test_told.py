@@ -60,7 +60,7 @@ def test_a_pass_that_is_over_tells_what_it_did(told: Recording) -> None:
 
 def test_a_line_without_ops_tells_what_it_printed(told: Recording) -> None:
     said = before(told, "a = torch.ones")
-    assert said.title.startswith("Line ") and plain(said.body) == "The script printed with a dot."
+    assert said.title.startswith("Line ") and plain(said.body) == "The script printed: with a dot."
 
 
 def test_a_pass_that_fails_is_over_and_names_its_node(told: Recording) -> None:
@@ -83,7 +83,8 @@ def test_what_a_node_does_without_ops_is_its_own(told: Recording) -> None:
 
 def test_sentences_end_with_one_full_stop(told: Recording) -> None:
     said = [sentence(told.event(step)) for step in range(told.steps)]
-    assert "The script printed with a dot." in said
+    assert "The script printed: with a dot." in said
+    assert "ValueError: the end." in said
     assert not any(re.search(r"[^.]\.\.$", words) for words in said)
 
 
