@@ -62,7 +62,9 @@ def _record(chosen: Any) -> int:
 def _inspect_arguments(parser: argparse.ArgumentParser) -> None:
     whats = "summary, steps, tensors, storages, graph, backward, allocator, modules, history:ID or history:NAME"
     parser.add_argument("recording", metavar="FILE.stride")
-    parser.add_argument("--step", type=int, metavar="N", help="a step, counted from 0 (the last)")
+    parser.add_argument(
+        "--step", type=int, metavar="N", help="a step, counted from 0, or from the end: -1 is the last (the default)"
+    )
     parser.add_argument("--what", default="summary", help=f"{whats} (summary)")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -86,7 +88,9 @@ def _ops(chosen: Any) -> int:
 
 def _screenshot_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", metavar="FILE.stride")
-    parser.add_argument("--step", type=int, metavar="N", help="a step, counted from 0 (the last)")
+    parser.add_argument(
+        "--step", type=int, metavar="N", help="a step, counted from 0, or from the end: -1 is the last (the default)"
+    )
     parser.add_argument("--panel", metavar="NAME", help="one panel instead of the whole window")
     parser.add_argument("--theme", choices=("dark", "light"), default="dark")
     parser.add_argument("--lang", choices=("en", "zh"), default="en")

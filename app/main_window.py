@@ -164,15 +164,16 @@ class MainWindow(QMainWindow):
         return True
 
     def look_into(self, recording: str, step: int, panel: str = "") -> None:
-        """Show one step (negative: the last) of a recording, with ``panel`` in front; raises where that cannot be."""
+        """Show one step (negative: from the end) of a recording, with ``panel`` in front; raises where it cannot be."""
         if panel and panel not in PANELS_BY_ID:
             raise ValueError(f"no panel {panel!r}; there are {', '.join(PANELS_BY_ID)}")
         with Recording.open(recording) as opened:
             steps = opened.steps
-        if step >= steps:
+        at = step + steps if step < 0 else step
+        if steps and not 0 <= at < steps:
             raise ValueError(f"step {step} is not in the recording, which has steps 0 to {steps - 1}")
         self.open(recording)
-        self.time.look(steps - 1 if step < 0 else step)
+        self.time.look(at)
         if panel:
             self.workbench.show_panel(panel)
         self.refresh()

@@ -26,15 +26,21 @@ def inspect(path: str, step: int | None, what: str, as_json: bool) -> int:
     """Print what a recording shows at a step (by default the last); returns the exit status."""
     try:
         with Recording.open(path) as recording:
-            at = recording.steps - 1 if step is None else step
-            if not -1 <= at < recording.steps:
-                raise BadRequest(f"there is no step {at}: {path} has the steps 0 to {recording.steps - 1}")
-            _print(recording, at, what, as_json)
+            _print(recording, step_of(recording, step), what, as_json)
     except BadRequest as error:
         return fail(str(error), 2)
     except RecordingError as error:
         return fail(str(error))
     return 0
+
+
+def step_of(recording: Recording, asked: int | None) -> int:
+    """Return the step that is asked for: the last by default, counted from the end when negative."""
+    steps = recording.steps
+    at = steps - 1 if asked is None else asked + steps if asked < 0 else asked
+    if not 0 <= at < steps and (steps or asked is not None):
+        raise BadRequest(f"there is no step {asked}: {recording.path} has the steps 0 to {steps - 1}")
+    return at
 
 
 def _print(recording: Recording, step: int, what: str, as_json: bool) -> None:
@@ -68,7 +74,7 @@ def summary(recording: Recording, step: int) -> Row:
         "line": _place(recording, state),
         "tensors": len(state.tensors),
         "storages": len(state.storages),
-        "bytes": sum(storage.nbytes for storage in state.storages.values()),
+        "bytes": sum(storage.nbytes for storage in state.storages.values() if storage.device != "meta"),
         "nodes": len(state.nodes),
         "allocated": count("allocated_bytes.current"),
         "reserved": count("reserved_bytes.current"),

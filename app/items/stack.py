@@ -47,7 +47,8 @@ class Stack(QWidget):
     def _choose(self, place: int) -> None:
         """Show the page that was asked for; one in which people type takes the keyboard."""
         self.show_page(place)
-        if (line := self.pages.currentWidget().focusProxy()) is not None and not self.head.hasFocus():
+        page = self.pages.currentWidget()
+        if page is not None and (line := page.focusProxy()) is not None and not self.head.hasFocus():
             line.setFocus()
 
     def set_heading(self, title: str, facts: str, right: str) -> None:

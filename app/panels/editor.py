@@ -35,6 +35,7 @@ from stridescope.engine.recording.lines import source_lines
 
 GUTTER, TOP = 52, 5
 LINE_HEIGHT = 24.0
+TAB = 4  # columns
 TEXT_DROP = 3.0
 
 
@@ -54,6 +55,7 @@ class Editor(QTextEdit):
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click on the text takes it, too, but none on the gutter
         self.setLineWrapMode(QTextEdit.LineWrapMode.NoWrap)
         self.setFont(mono_font(13))
+        self.setTabStopDistance(TAB * text_width(" ", size=13, mono=True))
         self.document().setDocumentMargin(0)
         self.setViewportMargins(GUTTER, TOP, 0, 0)
         self.picture: EditorPicture | None = None

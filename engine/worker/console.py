@@ -148,10 +148,11 @@ def _run(text: str, line: int, space: dict[str, Any], values: Any) -> object:
     They are numbered as lines of everything typed so far.
     """
     tree = ast.parse("\n" * line + text, CONSOLE)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, CONSOLE, "exec", dont_inherit=True), space, values)
-    if last is None:
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr):
+        exec(compile(tree, CONSOLE, "exec", dont_inherit=True), space, values)
         return None
+    exec(compile(ast.Module(tree.body[:-1], []), CONSOLE, "exec", dont_inherit=True), space, values)
     return eval(compile(ast.Expression(last.value), CONSOLE, "eval", dont_inherit=True), space, values)
 
 

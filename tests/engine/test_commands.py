@@ -255,11 +255,14 @@ def test_inspect_an_earlier_step(inspect: Callable[..., Any]) -> None:
     second = next(row["step"] for row in steps if row["event"] == "LineReached" and row["fields"]["line"] == 8)
     assert [row["names"] for row in inspect("tensors", "--step", second)] == [["x"]]
     assert len(inspect("steps", "--step", second)) == second + 1
+    assert inspect("steps", "--step", "-1") == steps  # as an index of Python
+    assert inspect("steps", "--step", "-3") == steps[:-2]
 
 
 def test_inspect_refuses_what_is_not_there(recorded: pathlib.Path, here: Shell) -> None:
     for words, fault in [
         (["--step", "99999"], "there is no step 99999"),
+        (["--step", "-99999"], "there is no step -99999"),
         (["--what", "colours"], "nothing is called 'colours'"),
         (["--what", "history:nobody"], "no tensor is called 'nobody'"),
         (["--what", "history:planet:3"], "'planet' has no history"),
