@@ -24,14 +24,14 @@ def parts_of(value: object, path: Sequence[int], first: int, count: int) -> tupl
     return tuple(_part(step, inside) for step, inside in wanted), size_of(value)
 
 
-def size_of(value: object) -> int:
+def size_of(value: Any) -> int:
     """Return how many parts a value has."""
     kind = type(value)
-    if kind in ATOMS or tensor_of(value) is not None or isinstance(value, type):
+    if kind in ATOMS or tensor_of(value) is not None or issubclass(kind, type):
         return 0
     for builtin in (list, tuple, dict, set, frozenset):
-        if isinstance(value, builtin):
-            return builtin.__len__(value)  # type: ignore[arg-type]
+        if issubclass(kind, builtin):
+            return builtin.__len__(value)
     return sum(1 for _ in _attributes(value))
 
 
@@ -40,23 +40,24 @@ def _part(step: str, value: object) -> Part:
     return Part(step, text if not tensor else short_text(value), tensor, size_of(value))
 
 
-def _parts(value: object) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, list):
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    kind = type(value)
+    if issubclass(kind, list):
         yield from _numbered(list.__iter__(value))
-    elif isinstance(value, tuple):
-        fields = getattr(type(value), "_fields", None)
+    elif issubclass(kind, tuple):
+        fields = getattr(kind, "_fields", None)
         inside = tuple.__iter__(value)
         if isinstance(fields, tuple) and len(fields) == tuple.__len__(value):
             yield from ((f".{name}", part) for name, part in zip(fields, inside, strict=True))
         else:
             yield from _numbered(inside)
-    elif isinstance(value, dict):
+    elif issubclass(kind, dict):
         yield from ((f"[{short_text(key)}]", part) for key, part in dict.items(value))
-    elif isinstance(value, set):
+    elif issubclass(kind, set):
         yield from (("", part) for part in set.__iter__(value))
-    elif isinstance(value, frozenset):
+    elif issubclass(kind, frozenset):
         yield from (("", part) for part in frozenset.__iter__(value))
-    elif type(value) not in ATOMS and tensor_of(value) is None and not isinstance(value, type):
+    elif kind not in ATOMS and tensor_of(value) is None and not issubclass(kind, type):
         yield from _attributes(value)
 
 

@@ -133,15 +133,15 @@ def tensors_in(value: object, depth: int = 3, path: str = "") -> Iterator[tuple[
             yield from tensors_in(inside, depth - 1, path + step)
 
 
-def _inside(value: object) -> Iterator[tuple[str, object]]:
+def _inside(value: Any) -> Iterator[tuple[str, object]]:
     """Yield what a container or an object of the script holds, with the step that leads there."""
     kind = type(value)
     # The builtin's own methods: those of a derived class are the script's code.
-    if isinstance(value, list):
+    if issubclass(kind, list):
         yield from ((f"[{number}]", item) for number, item in enumerate(list.__iter__(value)))
-    elif isinstance(value, tuple):
+    elif issubclass(kind, tuple):
         yield from ((f"[{number}]", item) for number, item in enumerate(tuple.__iter__(value)))
-    elif isinstance(value, dict):
+    elif issubclass(kind, dict):
         yield from ((f"[{key!r}]", item) for key, item in dict.items(value) if type(key) in ATOMS)
     elif not issubclass(kind, type) and kind.__dictoffset__:
         attributes = object.__getattribute__(value, "__dict__")

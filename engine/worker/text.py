@@ -1,5 +1,7 @@
 """A value of the script as one short text, without running the script's own code.
 
+What a value is, its type says: ``isinstance`` also asks for its ``__class__``, which a class may answer with code.
+
 Numbers, strings and the builtin containers are written by us, item by item and never more than :data:`ROOM`
 characters; a value of an unknown class is named by its type only, since its ``__repr__`` may hang, print or lie.
 """
@@ -37,7 +39,7 @@ def tensor_of(value: object) -> Any | None:
         if (found := getattr(sys.modules.get("stridescope.engine.tensor"), "Tensor", None)) is None:
             return None
         _tensor_class.append(found)
-    return value if isinstance(value, _tensor_class[0]) else None
+    return value if issubclass(type(value), _tensor_class[0]) else None
 
 
 _module_class: list[type] = []  # likewise
@@ -49,7 +51,7 @@ def module_of(value: object) -> Any | None:
         if (found := getattr(sys.modules.get("stridescope.engine.torch.nn.modules.module"), "Module", None)) is None:
             return None
         _module_class.append(found)
-    return value if isinstance(value, _module_class[0]) else None
+    return value if issubclass(type(value), _module_class[0]) else None
 
 
 def _text(value: object, depth: int) -> str:
