@@ -172,8 +172,6 @@ class SavedTensor:
         return node if self._node is None else self._node() or node
 
     def _conflict(self, tensor: Tensor, node: Any, version: int) -> str:
-        kind = TYPE_NAMES.get(tensor.dtype.name, "Float")
-        prefix = "torch.cuda." if tensor.device.type == "cuda" else "torch."
         where = ""
         maker = self._source(node) if self._is_output else tensor.grad_fn
         if maker is not None:
@@ -188,9 +186,17 @@ class SavedTensor:
         )
         return (
             "one of the variables needed for gradient computation has been modified by an inplace operation: "
-            f"[{prefix}{kind}Tensor {list(tensor._array.shape)}]{where} is at version {version}; expected version "
+            f"[{_type_name(tensor)} {list(tensor._array.shape)}]{where} is at version {version}; expected version "
             f"{self._version} instead. {hint}"
         )
+
+
+def _type_name(tensor: Tensor) -> str:
+    """The type as messages call it: that of Python, except for dtypes that had none there."""
+    kind, on_gpu = TYPE_NAMES[tensor.dtype.name], tensor.device.type == "cuda"
+    if tensor.dtype.is_complex or tensor.dtype.name == "bfloat16":
+        return f"{'CUDA' if on_gpu else 'CPU'}{kind}Type"
+    return f"torch.{'cuda.' if on_gpu else ''}{kind}Tensor"
 
 
 def kept(name: str, value: Any) -> Any:

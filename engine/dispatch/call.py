@@ -269,8 +269,10 @@ def any_wants(tensors: Any) -> bool:
 def write(op: Op, args: tuple[Any, ...], wanted: bool) -> Tensor:
     """Run an in-place op: check, compute, write, bump the version, rebase the history."""
     target: Tensor = args[0]
-    wanted = wanted and target.dtype.category >= FLOAT
-    check_inplace(target, wanted or (op.derivative is None and _is_tracked(op, target)))
+    differentiable = target.dtype.category >= FLOAT
+    checked = wanted and (differentiable or op.name != "copy_")  # copy_ asks for the dtype before it looks
+    check_inplace(target, checked or (op.derivative is None and _is_tracked(op, args)))
+    wanted = wanted and differentiable
     node = None
     if wanted and op.derivative is not None:
         node = make_node(op, args)
@@ -294,9 +296,9 @@ def write(op: Op, args: tuple[Any, ...], wanted: bool) -> Tensor:
     return target
 
 
-def _is_tracked(op: Op, target: Tensor) -> bool:
-    """Whether an op without a derivative may not write this leaf; logic may, in PyTorch."""
-    return target._requires_grad and grad_mode.enabled and not op.name.startswith("logical_")
+def _is_tracked(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether an op without a derivative is given what requires grad, and so may not write leaves; logic may."""
+    return grad_mode.enabled and not op.name.startswith("logical_") and any_wants(args)
 
 
 def view(op: Op, args: tuple[Any, ...]) -> Any:

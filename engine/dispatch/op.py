@@ -147,6 +147,7 @@ def no_derivative(name: str) -> Callable[..., Any]:
 
 def _define_inplace(op: Op, node: str | None, grads: Mapping[str, Callable[..., Any]] | None) -> None:
     """Declare ``name_`` from ``name``: same formulas, same kernel, written into ``self``."""
+    from stridescope.engine.dispatch.overlap import APART
     from stridescope.engine.dispatch.run import into
 
     text = op.schema.text.replace(op.name, f"{op.name}_", 1).replace("Tensor self", "Tensor(a!) self", 1)
@@ -156,7 +157,7 @@ def _define_inplace(op: Op, node: str | None, grads: Mapping[str, Callable[..., 
     define(
         f"{head}-> Tensor(a!)",
         doc=f"{op.doc} Written in place.",
-        run=into(op.run),  # type: ignore[arg-type]
+        run=into(op.run, apart=op.name in APART),
         grads=grads,
         node=node or (op.derivative.name if op.derivative else None),
         samples=op.samples,

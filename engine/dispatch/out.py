@@ -13,7 +13,7 @@ from stridescope.engine.autograd.lockstep import Lockstep, run_of
 from stridescope.engine.autograd.modes import ForwardMode, grad_mode
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.out_dtypes import CASTING, OF_COMPLEX, OF_OUT, refusal, refusal_of_one
-from stridescope.engine.dispatch.overlap import PARTIAL, refuse_overlap
+from stridescope.engine.dispatch.overlap import PARTIAL, is_lazy, refuse_lazy_overlap, refuse_overlap
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import Guarded, Pointwise, flattened, is_of_kernel, placed, store
 from stridescope.engine.dtype import bool_
@@ -71,6 +71,8 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
         if several:
             _refuse_dtypes(op.name, targets, results)
         for target, one in zip(targets, results, strict=False):
+            if target._array.shape == one._array.shape:
+                refuse_lazy_overlap(target)
             if isinstance(op.run, Pointwise):
                 _refuse_reshaping_an_operand(target, one._array.shape, values)
             casting = op.qualified in CASTING
@@ -147,8 +149,12 @@ def _refuse_gradients(op: Op, values: list[Any], targets: Sequence[Tensor]) -> N
 
 
 def _refuse_sharing(target: Tensor, values: list[Any]) -> None:
-    for value in flattened(values):
-        if isinstance(value, Tensor) and (value is target or value._storage is target._storage is not None):
+    for value in () if is_lazy(target) else flattened(values):
+        if (
+            isinstance(value, Tensor)
+            and not is_lazy(value)
+            and (value is target or value._storage is target._storage is not None)
+        ):
             raise RuntimeError(PARTIAL)
 
 

@@ -12,6 +12,8 @@ from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, strided
 from stridescope.engine.warn import internal, warn
 
+# Ops whose in-place form reads nothing that it writes, not even the same element.
+APART = frozenset(("index_add", "index_copy", "index_reduce", "put", "scatter", "scatter_add", "scatter_reduce"))
 PARTIAL = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
     "location. Please clone() the tensor before performing the operation."
@@ -71,8 +73,18 @@ def refuse_partial_overlap(target: Tensor, source: Tensor) -> None:
         raise RuntimeError(PARTIAL)
 
 
+def is_lazy(tensor: Tensor) -> bool:
+    """Whether values are negated or conjugated when read: PyTorch has kernels work on a copy that holds them.
+
+    What such a tensor shares with others does not matter then; only copying back finds its own memory shared.
+    """
+    return tensor._conj or tensor._neg
+
+
 def refuse_shared(target: Tensor, source: Tensor) -> None:
     """Raise RuntimeError when ``source`` reads any of the elements that ``target`` writes, even just the same ones."""
+    if is_lazy(target) or is_lazy(source):
+        return
     if target is not source:
         if target._storage is None or source._storage is not target._storage:
             return
@@ -85,12 +97,27 @@ def refuse_shared(target: Tensor, source: Tensor) -> None:
     raise RuntimeError(PARTIAL)
 
 
+def refuse_any_shared(target: Tensor, operands: Sequence[Any]) -> None:
+    """:func:`refuse_shared` for every tensor among the operands."""
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            refuse_shared(target, operand)
+
+
+def refuse_lazy_overlap(target: Tensor) -> None:
+    """Raise RuntimeError when a kernel's copy of ``target`` cannot be copied back: it is lazy, and expanded."""
+    if is_lazy(target):
+        refuse_internal_overlap(target)
+
+
 def refuse_overlap(target: Tensor, operands: Sequence[Any]) -> None:
-    """Both checks, against every tensor among the operands."""
+    """Both checks, against every tensor among the operands; those that are lazy pass."""
+    if is_lazy(target):
+        return
     refuse_internal_overlap(target)
     if target._storage is not None:
         for operand in operands:
-            if isinstance(operand, Tensor):
+            if isinstance(operand, Tensor) and not is_lazy(operand):
                 refuse_partial_overlap(target, operand)
 
 

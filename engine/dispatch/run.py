@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.device import CPU, device
-from stridescope.engine.dispatch.overlap import refuse_overlap, writable
+from stridescope.engine.dispatch.overlap import refuse_any_shared, refuse_lazy_overlap, refuse_overlap, writable
 from stridescope.engine.dispatch.promote import common
 from stridescope.engine.dispatch.result_strides import blank, output_strides
 from stridescope.engine.dtype import FROM_NUMPY, bool_, can_cast, dtype, float32, float64, int64, scalar_name
@@ -356,10 +356,14 @@ class Into:
     """The in-place form of a backend part: its result is written into the first argument.
 
     Raises RuntimeError when the result's dtype or shape does not fit the target, with PyTorch's texts.
+
+    Args:
+        lenient: whether it writes into expanded tensors, and over what it reads.
+        apart: whether no argument may share an element with the target; the other checks of arguments come before.
     """
 
-    def __init__(self, run: Run, lenient: bool = False) -> None:
-        self.run, self.lenient = run, lenient
+    def __init__(self, run: Run, lenient: bool = False, apart: bool = False) -> None:
+        self.run, self.lenient, self.apart = run, lenient, apart
         self.ufunc: np.ufunc | None = None
         self.quick: frozenset[dtype] = frozenset()
         if isinstance(run, Pointwise) and isinstance(run.ufunc, np.ufunc) and run.ufunc.nin == 2:
@@ -383,21 +387,32 @@ class Into:
                 target._array[...] = self.pointwise.function(target._array, *values)
                 return target
         if not self.lenient:
-            refuse_overlap(target, args)
+            refuse_overlap(target, () if self.apart else args)
         if target.device is CPU:
-            store(target, self._result(target, *args))
+            self._write(target, args)
         else:
             with Scratch():
-                store(target, self._result(target, *args))
+                self._write(target, args)
         return target
+
+    def _write(self, target: Tensor, args: tuple[Any, ...]) -> None:
+        result = self._result(target, *args)
+        if self.apart:
+            refuse_any_shared(target, args)
+        check_fit(target, result._array.shape, result.dtype)
+        refuse_lazy_overlap(target)
+        store(target, result, checked=True)
 
     def _result(self, *args: Any) -> Tensor:
         """The result to write; that it does not fit the target is said before anything that the kernel refuses."""
         try:
             result: Tensor = self.run(*args)
-        except (NotImplementedError, RuntimeError) as error:
-            if isinstance(self.run, Pointwise) and is_of_kernel(error):
-                check_fit(args[0], *self.run.outcome(args))
+        except (NotImplementedError, RuntimeError, IndexError) as error:
+            if self.apart and "out of " in str(error):  # only the kernel looks where indices point
+                refuse_any_shared(args[0], args[1:])
+            inner = self.run.run if isinstance(self.run, Guarded) else self.run
+            if isinstance(inner, Pointwise) and is_of_kernel(error):
+                check_fit(args[0], *inner.outcome(args))
             raise
         return result
 
@@ -434,9 +449,7 @@ def _unscaled(args: tuple[Any, ...]) -> bool:
     return len(args) == 1 or (len(args) == 2 and args[1] == 1 and args[1].__class__ is int)
 
 
-def into(run: Run, lenient: bool = False) -> Run:
-    """The in-place form of a backend part; ``lenient`` ones write into expanded tensors; see :class:`Into`."""
-    return Into(run, lenient)
+into: Callable[..., Run] = Into
 
 
 def is_of_kernel(error: Exception) -> bool:
@@ -463,6 +476,15 @@ def stored(target: Tensor, value: Any) -> Any:
         value = value.astype(target.dtype.np)
     value = np.conj(value) if target._conj else value
     return np.negative(value) if target._neg else value
+
+
+def on_copy(target: Tensor, run: Run, *args: Any) -> Tensor:
+    """Let an in-place kernel write a copy of the values of ``target``, whose memory holds others; copy that back."""
+    array = laid_out(resolved(target), dense_strides_like(target._array.shape, target.strides))
+    result = run(fresh(array, target.dtype, target.device), *args)
+    refuse_lazy_overlap(target)
+    store(target, result)
+    return target
 
 
 def store(target: Tensor, result: Tensor, checked: bool = False) -> None:

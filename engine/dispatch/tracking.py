@@ -75,16 +75,30 @@ EDGE = """
 # Ops whose derivatives PyTorch has for real numbers only; it says so once the result is there.
 REAL_ONLY = frozenset(
     {
+        "_adaptive_avg_pool2d",
+        "_log_softmax",
+        "_softmax",
+        "_softmax_backward_data",
+        "_trilinear",
+        "amax",
+        "amin",
+        "bernoulli",
         "cummax",
         "cummin",
-        "scatter_reduce",
-        "silu",
-        "soft_margin_loss",
         "embedding",
         "geqrf",
+        "index_reduce",
+        "kthvalue",
+        "median",
+        "mode",
         "nan_to_num",
+        "nanmedian",
+        "normal",
+        "scatter_reduce",
+        "select_scatter",
+        "silu",
         "slice_scatter",
-        "_adaptive_avg_pool2d",
+        "soft_margin_loss",
     }
 )
 

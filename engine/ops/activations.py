@@ -62,7 +62,7 @@ def _activation(
         define(
             schema.replace(name, f"{name}_", 1).replace("Tensor self", "Tensor(a!) self", 1) + " -> Tensor(a!)",
             doc=f"{doc} Written in place.",
-            run=into(op.run, lenient=name == "threshold"),  # type: ignore[arg-type]
+            run=into(op.run, lenient=name == "threshold"),
             grads={"self": by_result},
             node=node_name(name).replace("Backward0", "Backward1"),
             method=False,

@@ -12,7 +12,7 @@ from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import DECLARED, define
 from stridescope.engine.dispatch.result_strides import tensor_strides
 from stridescope.engine.dispatch.run import Guarded, Pointwise, laid_out, pointwise, with_number
-from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, cpp_name, dtype, float64
+from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, bool_, cpp_name, dtype, float64
 from stridescope.engine.kernels.fused import fused, half_fused
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.number_range import number_of
@@ -392,13 +392,17 @@ def _check_lerp(self: Tensor, end: Tensor, weight: Any) -> None:
         raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
 
 
-def _lerp_tensor(self: Tensor, end: Tensor, weight: Tensor) -> Tensor:
+def _check_lerp_tensor(self: Tensor, end: Tensor, weight: Tensor) -> None:
     for name, other in (("end", end), ("weight", weight)):
         if self.dtype is not other.dtype and (other._array.ndim or name == "end"):
             raise RuntimeError(
                 f"expected dtype {cpp_name(self.dtype)} for `{name}` but got dtype {cpp_name(other.dtype)}"
             )
-    return _lerp_tensor_kernel(self, end, weight)
+
+
+def _rest_of(weight: Tensor) -> Tensor:
+    """What the weight leaves; the 1 is of its dtype, which a subtraction of bools refuses in words of its own."""
+    return (weight.new_ones(()) if weight.dtype is bool_ else 1) - weight  # type: ignore[no-any-return]
 
 
 _lerp_kernel = elementwise(_lerp, "lerp_kernel_scalar", "fc", precise=2, strides=tensor_strides)
@@ -407,10 +411,10 @@ _lerp_tensor_kernel = elementwise(_lerp, "lerp_kernel_tensor", "fc")
 lerp = define(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
     doc="Goes from self towards end by a share of the way for each element.",
-    run=_lerp_tensor,
+    run=Guarded(_check_lerp_tensor, _lerp_tensor_kernel),
     node="LerpBackward1",
     grads={
-        "self": lambda grad, weight: grad * conj(1 - weight),
+        "self": lambda grad, weight: grad * conj(_rest_of(weight)),
         "end": lambda grad, weight: grad * conj(weight),
         "weight": lambda grad, self, end: grad * conj(end - self),
     },

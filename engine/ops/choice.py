@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dispatch.overlap import MASKED_FILL, warn_of_expanded, writable
+from stridescope.engine.dispatch.overlap import MASKED_FILL, is_lazy, warn_of_expanded, writable
 from stridescope.engine.dispatch.promote import common, result_type
 from stridescope.engine.dispatch.result_strides import output_strides
-from stridescope.engine.dispatch.run import laid_out, one_device, operand_array, resolved, stored
+from stridescope.engine.dispatch.run import laid_out, on_copy, one_device, operand_array, resolved
 from stridescope.engine.dtype import bool_, cpp_name, default_float, dtype, scalar_name, uint8
 from stridescope.engine.layout import broadcast_shapes, dense_strides_like
 from stridescope.engine.ops.number_range import number_of
@@ -146,6 +146,8 @@ def _number(value: Any, kind: dtype) -> Any:
 
 
 def _fill_into(self: Tensor, mask: Tensor, value: Any) -> Tensor:
+    if is_lazy(self):
+        return on_copy(self, _fill_into, mask, value)
     _check_value(value)
     _check_mask(mask)
     broadcast_shapes(self._array.shape, mask._array.shape)
@@ -156,7 +158,7 @@ def _fill_into(self: Tensor, mask: Tensor, value: Any) -> Tensor:
             f"{list(broadcast_shapes(self._array.shape, mask._array.shape))}"
         )
     warn_of_expanded(self, *MASKED_FILL)
-    np.copyto(writable(self), stored(self, number), where=mask._array)
+    np.copyto(writable(self), number, where=mask._array)
     return self
 
 

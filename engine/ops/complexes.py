@@ -8,6 +8,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.result_strides import output_strides
 from stridescope.engine.dispatch.run import cast, laid_out, one_device, resolved
 from stridescope.engine.dtype import FLOAT, complex_of, default_float, dtype, float16, float32, float64, scalar_name
@@ -193,6 +194,8 @@ define(
 
 
 def _conj_into(self: Tensor) -> Tensor:
+    if self.dtype.is_complex or self._neg:
+        refuse_internal_overlap(self)
     if self.dtype.is_complex:
         np.conjugate(self._array, out=self._array)
     return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -157,10 +157,10 @@ def _cum_extreme(name: str, reach: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _added_back(grad: Tensor, self_sizes: Sequence[int], indices: Tensor, dim: int) -> Tensor:
-    if not grad._array.size:
-        return grad
-    return grad.new_zeros(tuple(self_sizes)).zero_().scatter_add_(dim, indices, grad)  # type: ignore[no-any-return]
+def _added_back(grad: Tensor, self: Tensor, indices: Tensor, dim: int) -> Tensor:
+    if not self._array.size:
+        return self
+    return grad.new_zeros(self.shape).zero_().scatter_add_(dim, indices, grad)  # type: ignore[no-any-return]
 
 
 for _name, _reach, _word in (("cummax", np.maximum, "largest"), ("cummin", np.minimum, "smallest")):
@@ -168,7 +168,7 @@ for _name, _reach, _word in (("cummax", np.maximum, "largest"), ("cummin", np.mi
         f"{_name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
         doc=f"The {_word} elements so far along a dim, and where they stand.",
         run=_cum_extreme(_name, _reach),
-        grads={"self": lambda grad, self, indices, dim: _added_back(grad, self.shape, indices, dim)},
+        grads={"self": lambda grad, self, indices, dim: _added_back(grad, self, indices, dim)},
         samples=[((3, 4), 1)],
     )
 

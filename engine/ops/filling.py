@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.overlap import refuse_internal_overlap
-from stridescope.engine.dispatch.run import cast, laid_out, resolved, stored
+from stridescope.engine.dispatch.overlap import is_lazy, refuse_internal_overlap
+from stridescope.engine.dispatch.run import cast, laid_out, on_copy, resolved, stored
 from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.ops.creation import zeros_like
 from stridescope.engine.ops.number_range import filler_of
@@ -14,7 +14,9 @@ from stridescope.engine.tensor import Tensor, fresh
 
 
 def _number(self: Tensor, value: Any) -> Tensor:
-    self._array[...] = stored(self, filler_of(value, self.dtype, self._array.size))
+    if is_lazy(self):
+        return on_copy(self, _number, value)
+    self._array[...] = filler_of(value, self.dtype, self._array.size)
     return self
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.overlap import warn_of_expanded, writable
-from stridescope.engine.dispatch.run import into, laid_out, resolved, stored
+from stridescope.engine.dispatch.overlap import is_lazy, refuse_overlap, refuse_shared, warn_of_expanded, writable
+from stridescope.engine.dispatch.run import into, laid_out, on_copy, resolved
 from stridescope.engine.dtype import BOOL, COMPLEX, FROM_NUMPY, INTEGER, bool_, int32, int64, scalar_name
 from stridescope.engine.kernels.fused import half_fused
 from stridescope.engine.layout import Layout, broadcast_shapes, dense_strides_like, wrap_dim
@@ -261,7 +261,7 @@ define(
 )
 
 
-def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any, into: Tensor | None = None) -> None:
+def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any) -> None:
     """Write ``value`` over the slices of ``array``, which holds what ``self`` does."""
     if isinstance(value, Tensor):
         if value._array.ndim:
@@ -277,8 +277,7 @@ def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any, 
     dim = wrap_dim(dim, self._array.ndim)
     if index._array.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    number = number_of(value, self.dtype) if into is None else stored(into, number_of(value, self.dtype))
-    _rows(array, dim)[_entries(self, array, dim, index)] = number
+    _rows(array, dim)[_entries(self, array, dim, index)] = number_of(value, self.dtype)
 
 
 def _index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
@@ -288,8 +287,11 @@ def _index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 
 def _index_fill_into(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    if is_lazy(self):
+        return on_copy(self, _index_fill_into, dim, index, value)
     warn_of_expanded(self, "index_fill_", "tensor[mask] = scalar", 1913)
-    _fill_rows(self, writable(self), dim, index, value, into=self)
+    refuse_shared(self, index)
+    _fill_rows(self, writable(self), dim, index, value)
     return self
 
 
@@ -350,10 +352,20 @@ define(
         "source": lambda grad, mask, source_sym_sizes: _masked_source_grad(grad, mask, source_sym_sizes),
     },
 )
+_scatter_over = into(
+    lambda self, mask, source: _masked_scatter(self, expand_.call(mask, self.shape), source), lenient=True
+)
+
+
+def _masked_scatter_into(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    refuse_overlap(self, ())  # the source may share memory with it
+    return _scatter_over(self, mask, source)  # type: ignore[no-any-return]
+
+
 define(
     "masked_scatter_(Tensor(a!) self, Tensor mask, Tensor source) -> Tensor(a!)",
     doc="Writes source's elements, one after the other, where the mask holds, in place.",
-    run=into(lambda self, mask, source: _masked_scatter(self, expand_.call(mask, self.shape), source)),
+    run=_masked_scatter_into,
     node="MaskedScatterBackward0",
     grads={
         "self": lambda grad, mask: grad.masked_fill(mask, 0),

@@ -112,8 +112,8 @@ def _warn_of_list(line: int) -> None:
 def _dims_used(keys: Sequence[Any]) -> int:
     used = 0
     for key in keys:
-        if isinstance(key, Tensor) and key.dtype.name in ("bool", "uint8"):
-            used += key._array.ndim
+        if isinstance(key, Tensor):
+            used += _dims_of(key)
         elif key is not None and key is not Ellipsis and not isinstance(key, (bool, np.bool_)):
             used += 1
     return used
@@ -150,7 +150,7 @@ def _one(result: Tensor, dim: int, position: int, key: Any, gathered: dict[int, 
             if not (before_reading and is_watched(key)):
                 return _select(result, dim, int(key._array), position), dim
         gathered[dim] = key
-        return result, dim + (key._array.ndim if key.dtype.name in ("bool", "uint8") else 1)
+        return result, dim + _dims_of(key)
     if isinstance(key, (int, np.integer)):
         return _select(result, dim, int(key), position), dim
     if _is_sequence(key) or isinstance(key, np.ndarray):
@@ -215,8 +215,20 @@ def _slice(self: Tensor, dim: int, key: slice, keep_whole: bool = False) -> Tens
     return slice_.call(self, dim, start, (1 << 63) - 1 if stop is None else stop, step)  # type: ignore[no-any-return]
 
 
+def _dims_of(key: Tensor) -> int:
+    """How many dims of the indexed tensor a key tensor stands for: a mask for as many as it has."""
+    return key._array.ndim if key.dtype.name in ("bool", "uint8") else 1
+
+
 def _padded(gathered: dict[int, Tensor]) -> tuple[Tensor | None, ...]:
-    return tuple(gathered.get(dim) for dim in range(max(gathered) + 1))
+    """The index tensors in the order of the dims, with None for each dim that none of them stands for."""
+    indices: list[Tensor | None] = []
+    next_dim = 0
+    for dim in sorted(gathered):
+        indices += [None] * (dim - next_dim)
+        indices.append(gathered[dim])
+        next_dim = dim + _dims_of(gathered[dim])
+    return tuple(indices)
 
 
 def _value(self: Tensor, value: Any) -> Tensor:

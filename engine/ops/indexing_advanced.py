@@ -16,7 +16,13 @@ from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.overlap import MASKED_FILL, refuse_internal_overlap, refuse_shared, warn_of_expanded
 from stridescope.engine.dispatch.run import cast, laid_out, resolved, stored
 from stridescope.engine.dtype import bool_, scalar_name, uint8
-from stridescope.engine.layout import contiguous_strides, iterator_order, iterator_strides, view_strides
+from stridescope.engine.layout import (
+    contiguous_strides,
+    dense_strides_like,
+    iterator_order,
+    iterator_strides,
+    view_strides,
+)
 from stridescope.engine.ops.number_range import check_number
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, canonical, fresh
@@ -25,18 +31,15 @@ from stridescope.engine.warn import internal, warn
 Indices = Sequence[Tensor | None]
 
 
-def positions(self: Tensor, indices: Indices) -> list[Array | None]:
-    """The indices as arrays of positions, one per dim of ``self``; masks opened up, checked and broadcast."""
-    return _within_bounds(self, _broadcast(_opened(self, indices)))
-
-
 def _within_bounds(self: Tensor, places: list[Array | None]) -> list[Array | None]:
+    """The positions, checked; zeros in their place where nothing is read, since then any position will do."""
     if _check_bounds(self._array.shape, places):
         return places
     return [None if place is None else np.zeros_like(place) for place in places]
 
 
 def _opened(self: Tensor, indices: Indices) -> list[Array | None]:
+    """The indices as arrays of positions, one per dim of ``self``; masks opened up."""
     found: list[Array | None] = []
     shape = self._array.shape
     for index in indices:
@@ -45,7 +48,7 @@ def _opened(self: Tensor, indices: Indices) -> list[Array | None]:
         elif index.dtype.name in ("bool", "uint8"):
             found.extend(_mask_positions(index, shape, len(found)))
         elif index.dtype.name in ("int64", "int32"):
-            found.append(index._array.astype(np.int64, copy=False))
+            found.append(index._array)
         else:
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if len(found) > len(shape):
@@ -97,6 +100,14 @@ def _refuse_empty_dims(shape: Sequence[int], indices: Sequence[Array | None]) ->
             raise IndexError("index is out of bounds for dimension with size 0")
 
 
+def _as_int64(index: Array) -> Array:
+    """The positions as int64; converted ones lie as ``to`` lays them out."""
+    if index.dtype == np.int64:
+        return index
+    strides = dense_strides_like(index.shape, tuple(s // index.itemsize for s in index.strides))
+    return laid_out(index.astype(np.int64), strides)
+
+
 def _broadcast(indices: list[Array | None]) -> list[Array | None]:
     given = [index for index in indices if index is not None]
     try:
@@ -106,7 +117,7 @@ def _broadcast(indices: list[Array | None]) -> list[Array | None]:
         raise IndexError(
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
         ) from None
-    return [None if index is None else np.broadcast_to(index, common) for index in indices]
+    return [None if index is None else _as_int64(np.broadcast_to(index, common)) for index in indices]
 
 
 def key_of(indices: Sequence[Array | None]) -> tuple[Any, ...]:
@@ -160,11 +171,12 @@ def _index(self: Tensor, indices: Indices) -> Tensor:
     if simple is not None:
         return fresh(canonical(simple), self.dtype, self.device)
     array = resolved(self)
-    places = positions(self, indices)
+    places = _broadcast(_opened(self, indices))
     if all(p is None for p in places):
         raise IndexError("at least one index must be given")
+    within = _within_bounds(self, places)
     shape, strides = _result_strides(self, places)
-    values = array[key_of(places)]
+    values = array[key_of(within)]
     return fresh(laid_out(np.ascontiguousarray(values).reshape(shape), strides), self.dtype, self.device)
 
 

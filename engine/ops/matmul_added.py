@@ -12,7 +12,7 @@ from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.out import warn_of_growth
-from stridescope.engine.dispatch.overlap import refuse_overlap
+from stridescope.engine.dispatch.overlap import refuse_lazy_overlap, refuse_overlap
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.result_strides import blank, output_strides
 from stridescope.engine.dispatch.run import FLOATS, cast, kernel, laid_out, resolved, store
@@ -305,6 +305,7 @@ def _written(op: Op, target: Tensor, *args: Any) -> Tensor:
 
         reshaped(target, *layout_for(result))
     refuse_overlap(target, args)
+    refuse_lazy_overlap(target)
     store(target, result)
     return target
 

@@ -12,7 +12,7 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, default_float, dtype, scalar_name
 from stridescope.engine.layout import wrap_dim
-from stridescope.engine.ops.lookup import op_call, where
+from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.reduce import added, axes, unreduced, widened, wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
@@ -102,20 +102,20 @@ def norm_grad(grad: Tensor, self: Tensor, order: float, result: Tensor, dim: Any
     if order == 1:
         return self.sgn() * grad
     if order == 2:
-        return grad * where(result == 0, 0, self / result)
+        return grad * (self / result).masked_fill_(result == 0, 0)
     if order in (INF, -INF):
         size = self.abs()
         mask = (size == result).logical_or(size.isnan())
         count = mask.sum(axes(dim, self._array.ndim), True)
         return self.sgn() * (grad / count * mask)
     if order < 1:
-        slope = self.sgn() * self.abs().pow(order - 1).masked_fill(self == 0, 0)
+        slope = self.sgn() * self.abs().pow_(order - 1).masked_fill_(self == 0, 0)
         return slope * grad * result.pow(1 - order)
     if order < 2:
-        slope = self.sgn() * self.abs().pow(order - 1)
-        return slope * (grad / result.pow(order - 1)).masked_fill(result == 0, 0)
-    slope = self * self.abs().pow(order - 2)
-    return slope * (grad / result.pow(order - 1)).masked_fill(result == 0, 0)
+        slope = self.sgn() * self.abs().pow_(order - 1)
+        return slope * (grad / result.pow(order - 1)).masked_fill_(result == 0, 0)
+    slope = self * self.abs().pow_(order - 2)
+    return slope * (grad / result.pow(order - 1)).masked_fill_(result == 0, 0)
 
 
 vector_norm = define(

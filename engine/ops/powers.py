@@ -13,6 +13,7 @@ from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.result_strides import row_major, tensor_strides
 from stridescope.engine.dispatch.run import Guarded, laid_out, resolved, with_number
 from stridescope.engine.dtype import INTEGER, bool_, complex128, float64
+from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.ops.arithmetic import conj, real_if
 from stridescope.engine.ops.lookup import where
 from stridescope.engine.tensor import Tensor, fresh
@@ -22,7 +23,16 @@ def _pow(a: Any, b: Any) -> Any:
     letter = np.asarray(a).dtype.kind
     if letter in "iu":
         return _int_pow(a, b)
-    return complex_pow(a, b) if letter == "c" else np.power(a, b)
+    return complex_pow(a, b) if letter == "c" else _real_pow(a, b)
+
+
+def _real_pow(a: Any, b: Any) -> Any:
+    """``pow`` of C: for exponents that are all 0.5 NumPy takes the root, which differs for -0 and minus infinity."""
+    power, halves = np.power(a, b), np.equal(b, 0.5)
+    if not np.any(halves):
+        return power
+    power = np.where(halves & np.equal(a, 0), power.dtype.type(0), power)
+    return np.where(halves & np.equal(a, -np.inf), power.dtype.type(np.inf), power)
 
 
 def complex_pow(a: Any, b: Any) -> Any:
@@ -67,7 +77,8 @@ _SHORT: dict[complex, Callable[[Any], Any]] = {
 
 
 def _pow_by_number(a: Any, b: Any) -> Any:
-    if np.asarray(a).dtype.kind == "c" and complex(b) in _SHORT:
+    letter = np.asarray(a).dtype.kind
+    if (letter == "c" and complex(b) in _SHORT) or (letter == "f" and b in (0.5, -0.5)):
         return _SHORT[complex(b)](a)
     return _pow(a, b)
 
@@ -100,27 +111,37 @@ def _check_exponent(self: Tensor, exponent: Any) -> None:
 def _scalar_run(self: Tensor, exponent: Any) -> Tensor:
     if self.dtype is bool_ and (exponent == 0 or exponent == 1):
         kind = result_type(self, exponent)
-        array = resolved(self) if exponent == 1 else np.ones(self.shape)
-        strides = tensor_strides(self.shape, [self._array])
-        return fresh(laid_out(array.astype(kind.np), strides), kind, self.device)
-    usual = with_number(np.power, self, exponent)
+        array = (resolved(self) if exponent == 1 else np.ones(self.shape)).astype(kind.np)
+        base = self._array if kind is bool_ else laid_out(array, dense_strides_like(self.shape, self.strides))
+        return fresh(laid_out(array, tensor_strides(self.shape, [base])), kind, self.device)
+    usual = None if exponent in (0.5, -0.5) else with_number(np.power, self, exponent)
     return _by_number(self, exponent) if usual is None else usual
 
 
 def _scalar_grad(grad: Tensor, self: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
-        return grad.new_zeros(grad.shape)  # type: ignore[no-any-return]
+        return self.new_zeros(self.shape)  # type: ignore[no-any-return]
     return real_if(self.dtype, grad * conj(self.pow(exponent - 1) * exponent))
 
 
-def _exponent_grad(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
-    log = self.to(result.dtype).log() if isinstance(self, Tensor) else np.log(result.dtype.np.type(self))
-    if isinstance(log, Tensor):
-        settled = (self == 0).logical_and(exponent.real >= 0 if exponent.dtype.is_complex else exponent >= 0)
-        return real_if(exponent.dtype, grad * where(settled, grad.new_zeros(()), conj(result * log)))
-    slope = conj(result * log.item())
+def _settles(exponent: Tensor) -> Tensor:
+    """Where a power of 0 does not change with its exponent: where that is a real number, and not negative."""
+    if exponent.dtype.is_complex:
+        return (exponent.imag == 0).logical_and(exponent.real >= 0)  # type: ignore[no-any-return]
+    return exponent >= 0  # type: ignore[no-any-return]
+
+
+def _exponent_grad(grad: Tensor, self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
+    log = self.to(result_type(self, exponent)).log()
+    settled = (self == 0).logical_and(_settles(exponent))
+    return real_if(exponent.dtype, grad * where(settled, grad.new_zeros(()), conj(result * log)))
+
+
+def _exponent_grad_of_number(grad: Tensor, self: Any, exponent: Tensor, result: Tensor) -> Tensor:
+    base = np.complex128(self) if exponent.dtype.is_complex or isinstance(self, complex) else np.float64(self)
+    slope = conj(result * np.log(base).item())
     if self == 0:
-        slope = where(exponent.real >= 0 if exponent.dtype.is_complex else exponent >= 0, grad.new_zeros(()), slope)
+        slope = where(_settles(exponent), grad.new_zeros(()), slope)
     return real_if(exponent.dtype, grad * slope)
 
 
@@ -144,7 +165,7 @@ pow_base = define(
     doc="Raises a number to the power of each element.",
     run=_of_number,
     node="PowBackward2",
-    grads={"exponent": lambda grad, self, exponent, result: _exponent_grad(grad, self, exponent, result)},
+    grads={"exponent": lambda grad, self, exponent, result: _exponent_grad_of_number(grad, self, exponent, result)},
     method=False,
 )
 

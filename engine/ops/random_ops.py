@@ -12,8 +12,8 @@ from stridescope.engine.device import device
 from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.overlap import refuse_internal_overlap
-from stridescope.engine.dispatch.run import store
+from stridescope.engine.dispatch.overlap import is_lazy, refuse_internal_overlap
+from stridescope.engine.dispatch.run import on_copy
 from stridescope.engine.dtype import BOOL, COMPLEX, INTEGER, cpp_name, default_float, dtype, int64
 from stridescope.engine.kernels import draws
 from stridescope.engine.ops import random_fill
@@ -191,6 +191,8 @@ def _zeros(grad: Tensor) -> Tensor:
 
 def _in_place(schema: str, doc: str, node: str, run: Callable[..., Tensor]) -> Any:
     def checked_run(self: Tensor, *args: Any) -> Tensor:
+        if is_lazy(self):
+            return on_copy(self, run, *args)
         try:
             refuse_internal_overlap(self)
         except RuntimeError:
@@ -199,9 +201,6 @@ def _in_place(schema: str, doc: str, node: str, run: Callable[..., Tensor]) -> A
             if schema.startswith("normal_"):
                 random_fill.need_float("normal_kernel_cpu", random_fill.pairs(self))
             raise
-        if self._conj or self._neg:  # drawn are the elements, not what lies in memory
-            store(self, run(fresh(self._array.copy(order="K"), self.dtype, self.device), *args))
-            return self
         return run(self, *args)
 
     return define(schema, doc=doc, run=checked_run, grads={"self": _zeros}, node=node, function=False)

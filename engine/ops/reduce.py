@@ -310,8 +310,6 @@ def _others(flat: Tensor, dim: int) -> Tensor:
 def _prod_all_grad(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     if not self._array.ndim:
         return grad
-    if not self._array.size:
-        return grad.new_zeros(self.shape)  # type: ignore[no-any-return]
     if self._array.all():
         return grad * conj(result / self)  # type: ignore[no-any-return]
     return (grad * conj(_others(self.reshape(-1), 0))).view(self.shape)  # type: ignore[no-any-return]

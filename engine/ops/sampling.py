@@ -11,8 +11,8 @@ from stridescope.engine.device import CPU
 from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.overlap import refuse_internal_overlap
-from stridescope.engine.dispatch.run import laid_out, resolved
+from stridescope.engine.dispatch.overlap import is_lazy, refuse_internal_overlap
+from stridescope.engine.dispatch.run import laid_out, on_copy, resolved
 from stridescope.engine.dtype import bool_, default_float, int64, scalar_name
 from stridescope.engine.kernels import draws
 from stridescope.engine.layout import broadcast_shapes, dense_strides_like
@@ -40,6 +40,8 @@ def _blank(like: Tensor) -> Tensor:
 
 
 def _bernoulli_into(self: Tensor, p: Tensor, generator: Any) -> Tensor:
+    if is_lazy(self):
+        return on_copy(self, _bernoulli_into, p, generator)
     refuse_internal_overlap(self)
     if self.dtype.is_complex and self._array.size:
         raise not_implemented("bernoulli_tensor_cpu_self_", self.dtype)
@@ -94,6 +96,8 @@ define(
 
 
 def _bernoulli_number(self: Tensor, p: float, generator: Any) -> Tensor:
+    if is_lazy(self):
+        return on_copy(self, _bernoulli_number, p, generator)
     if 0 <= p <= 1:  # what is no probability is refused first
         refuse_internal_overlap(self)
     return random_fill.bernoulli(self, p, generator)

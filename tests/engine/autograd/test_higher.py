@@ -270,3 +270,32 @@ def test_a_checkpoint_that_saves_otherwise_is_refused(again: Any, options: Any, 
     with pytest.raises(checkpoint.CheckpointError) as caught:
         out.sum().backward()
     assert text in str(caught.value) and str(caught.value).endswith("workaround examples.\n")
+
+
+@pytest.mark.parametrize("running", [torch.cummax, torch.cummin])
+def test_the_gradient_of_running_extremes_of_nothing_is_their_input(running: Callable[..., Any]) -> None:
+    x = torch.zeros(2, 0, requires_grad=True)
+    values, _ = running(x, 0)
+    (first,) = torch.autograd.grad(values, x, torch.ones_like(values), create_graph=True)
+    assert first is x
+
+
+def test_the_product_of_nothing_has_a_second_derivative() -> None:
+    x = torch.zeros(2, 0, requires_grad=True)
+    (first,) = torch.autograd.grad(x.prod(), x, create_graph=True)
+    assert names(first)[:3] == ["MulBackward0", "-", "DivBackward0"]
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda x: x.amax(-1), "amax"),
+        (lambda x: x.softmax(0), "_softmax"),
+        (lambda x: x.median(), "median"),
+        (lambda x: x.bernoulli(), "bernoulli"),
+    ],
+)
+def test_derivatives_for_real_numbers_only(call: Callable[..., Any], name: str) -> None:
+    x = torch.zeros(0, 2, dtype=torch.complex64, requires_grad=True)
+    with pytest.raises(RuntimeError, match=f"^{name} does not support automatic differentiation for outputs with comp"):
+        call(x)

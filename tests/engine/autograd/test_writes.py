@@ -172,3 +172,29 @@ def test_choosing_an_overload_keeps_no_tensor_alive() -> None:
         assert seen() is None
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("write", [
+    lambda t, x: t.add_(x), lambda t, x: t.bitwise_and_(x), lambda t, x: t.index_put_((x,), x), lambda t, x: t.eq_(x),
+])  # fmt: skip
+def test_that_a_view_may_not_be_written_is_said_before_the_op_looks_at_its_arguments(write: Any) -> None:
+    with torch.no_grad():
+        view = torch.zeros(1, 2, dtype=torch.int32).unbind(0)[0]
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        write(view, leaf(1.0, 2.0, 3.0))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "word"),
+    [
+        (torch.float32, "torch.FloatTensor"),
+        (torch.bfloat16, "CPUBFloat16Type"),
+        (torch.complex64, "CPUComplexFloatType"),
+    ],
+)
+def test_what_was_changed_is_named_by_its_type(dtype: Any, word: str) -> None:
+    x = torch.ones(2, dtype=dtype, requires_grad=True) * 1
+    y = (x * x).abs().sum()
+    x.add_(1)
+    with pytest.raises(RuntimeError, match=rf"\[{word} \[2\]\]"):
+        y.backward()
