@@ -18,6 +18,7 @@ from stridescope.engine import commands
 from stridescope.engine.commands import fail
 
 DEVICE = "what cuda is: auto, cpu, sim, sim:SIZE (such as sim:16GiB) or cuda"
+INTO = "record the lines of this package's functions, too, such as torch or einops (may be given more than once)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,17 +47,18 @@ def _run(chosen: Any) -> int:
 
 
 def _record_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "%(prog)s [-h] -o FILE [--device DEVICE] [--values VALUES] [-m] SCRIPT [-- ARGS ...]"
+    parser.usage = "%(prog)s [-h] -o FILE [--device DEVICE] [--values V] [--into PACKAGE] [-m] SCRIPT [-- ARGS ...]"
     parser.add_argument("script", metavar="SCRIPT", help="a Python file, a notebook or a folder with __main__.py")
     parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the recording, such as run.stride")
     parser.add_argument("--device", help=DEVICE)
     parser.add_argument("--values", choices=commands.VALUES, default="small", help="which values are kept (small)")
+    parser.add_argument("--into", metavar="PACKAGE", action="append", default=[], help=INTO)
     parser.add_argument("-m", dest="module", action="store_true", help="SCRIPT is the name of a module")
 
 
 def _record(chosen: Any) -> int:
     values, device = chosen.values, chosen.device
-    return commands.record(chosen.script, chosen.arguments, chosen.output, values, device, chosen.module)
+    return commands.record(chosen.script, chosen.arguments, chosen.output, values, device, chosen.module, chosen.into)
 
 
 def _inspect_arguments(parser: argparse.ArgumentParser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from stridescope.app.main_window import MainWindow
 
 WATCHES = ByScript("watches/1")
-MEMORY_KEY = "memory limit"
+MEMORY_KEY, LIBRARIES_KEY = "memory limit", "step into"
+GIVEN = "stridescope.engine."  # where the packages stand that the engine gives: torch, torchvision
 MOST_MEBIBYTES = 1 << 24
 
 NONE_BACK = {
@@ -201,12 +203,26 @@ class Debugging(QObject):
             self._session.memory_limit = chosen * MEBIBYTE
             if self._session.points.remember:
                 QSettings().setValue(MEMORY_KEY, chosen)
-            self._window.banner.say(tr("The limit holds from the next start of a script on"), failure=False)
+            self._window.banner.say(tr("This holds from the next start of a script on"), failure=False)
 
-    def recall_memory_limit(self) -> None:
-        """Take the limit that was chosen the last time."""
+    def ask_libraries(self) -> None:
+        """Let the user choose packages that are stepped into, from the next start of a script on."""
+        words, now = tr("Packages, such as torch or einops; none for the script's own files alone"), self._session
+        text, ok = QInputDialog.getText(self._window, tr("Step into libraries"), words, text=" ".join(now.step_into))
+        names = tuple(dict.fromkeys(text.replace(",", " ").split()))
+        if strange := [name for name in names if not _is_package(name)]:
+            self._window.banner.say(tr("There is no package {name}", name=strange[0]), failure=True)
+        elif ok:
+            self._session.step_into = names
+            if self._session.points.remember:
+                QSettings().setValue(LIBRARIES_KEY, " ".join(names))
+            self._window.banner.say(tr("This holds from the next start of a script on"), failure=False)
+
+    def recall_choices(self) -> None:
+        """Take the memory limit and the packages that were chosen the last time."""
         kept = str(QSettings().value(MEMORY_KEY, "0"))
         self._session.memory_limit = int(kept) * MEBIBYTE if kept.isdecimal() else 0
+        self._session.step_into = tuple(filter(_is_package, str(QSettings().value(LIBRARIES_KEY, "")).split()))
 
     # ---- forks -------------------------------------------------------------------------------------------------
 
@@ -223,3 +239,11 @@ class Debugging(QObject):
         """Look at the run that this one was forked from."""
         if self._session.parents and self._session.open_parent():
             self._window.begin_again()
+
+
+def _is_package(name: str) -> bool:
+    """Say whether a package or module of this name can be imported; nothing is."""
+    try:
+        return any(importlib.util.find_spec(place + name.partition(".")[0]) for place in ("", GIVEN))
+    except (ImportError, ValueError):
+        return False

@@ -79,7 +79,7 @@ class MainWindow(QMainWindow):
         self.debugging, self.editing = Debugging(self), Editing(self)
         self.session.points.remember = remember
         if remember:
-            self.debugging.recall_memory_limit()
+            self.debugging.recall_choices()
         self._show_pace()
         self.set_theme(themes.active().name)
         self._follow_status()

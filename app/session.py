@@ -59,6 +59,7 @@ class Session(QObject):
         self.points = Points(self)
         self.points.changed.connect(self._send_points)
         self.memory_limit = 0  # bytes that a script may hold, 0 for no limit; holds from the next start on
+        self.step_into: tuple[str, ...] = ()  # packages that are stepped into, likewise
         self.parents: list[str] = []  # recordings of the runs that this one was forked from, the last one last
         self._client: WorkerClient | None = None
         self._notifier: QSocketNotifier | None = None
@@ -215,6 +216,7 @@ class Session(QObject):
             breakpoints=self.points.enabled,
             until_step=program.until_step,
             memory_limit=self.memory_limit,
+            step_into=self.step_into,
         )
         self._notifier = QSocketNotifier(self._client.fileno(), QSocketNotifier.Type.Read, self)
         self._notifier.activated.connect(self._receive)

@@ -28,17 +28,26 @@ def run(script: str, arguments: Sequence[str], device: str | None, module: bool)
 
 
 def record(
-    script: str, arguments: Sequence[str], output: str, values: str, device: str | None, module: bool = False
+    script: str,
+    arguments: Sequence[str],
+    output: str,
+    values: str,
+    device: str | None,
+    module: bool = False,
+    into: Sequence[str] = (),
 ) -> int:
-    """Do what ``run`` does, recorded into the file ``output``."""
+    """Do what ``run`` does, recorded into the file ``output``; ``into`` names packages to be recorded by line, too."""
     from stridescope.engine.recording.store import RecordingError
+    from stridescope.engine.worker.belongs import places_of
     from stridescope.engine.worker.launch import LaunchError
     from stridescope.engine.worker.recorded import record_script
 
+    if strange := [name for name in into if not places_of(name)]:
+        return fail(f"there is no package {strange[0]!r} to step into", 2)
     if device is not None and (fault := _configure(device)):
         return fail(fault, 2)
     try:
-        return record_script(script, arguments, output, module=module, keep_values=VALUES[values])
+        return record_script(script, arguments, output, module=module, keep_values=VALUES[values], step_into=into)
     except LaunchError as error:
         return fail(str(error), 2)
     except RecordingError as error:

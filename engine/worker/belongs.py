@@ -3,36 +3,50 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import sys
 import sysconfig
+import types
 from collections.abc import Sequence
 
 from stridescope.engine.worker.hook import GIVEN, ROOM
 from stridescope.engine.worker.tracebacks import is_ours
 
 LIBRARIES = ("site-packages", "dist-packages")
+INNER = tuple(
+    os.path.join("nn", *parts) for parts in (("parameter.py",), ("uninitialized.py",), ("modules", "told.py"))
+)
 
 
 class Belongs:
-    """Says of a code's file whether it is the user's.
+    """Says of code whether it is watched: that of the user's files is.
 
-    ``also`` names packages that are to be stepped into like the user's own files, ``torch`` among them.
+    ``also`` names packages that are to be stepped into as well, ``torch`` among them: of these the functions are
+    watched, not what runs while a module of theirs is imported.
     """
 
     def __init__(self, program: str, folder: str, also: Sequence[str] = ()) -> None:
         self._program, self._starters = program, _files_running()
-        self._also = tuple(inside + os.sep for name in also for inside in _folders(name))
+        self._also = tuple(place for name in also for place in places_of(name))
         self._folder = os.path.realpath(folder) + os.sep
         paths = sysconfig.get_paths()
         roots = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
         self._libraries = tuple(os.path.realpath(root) + os.sep for root in roots)
+        self._files: dict[str, bool] = {}
+        self._open: dict[str, bool] = {}
 
-    def __call__(self, path: str) -> bool:
+    def __call__(self, code: types.CodeType) -> bool:
+        """Say whether a code object is watched."""
+        path = code.co_filename
+        if path not in self._files:
+            self._files[path] = self.owns(path)
+            self._open[path] = path.startswith(self._also) and not (is_ours(path) and _is_inner(path))
+        return self._files[path] or bool(self._open[path] and code.co_flags & inspect.CO_OPTIMIZED)
+
+    def owns(self, path: str) -> bool:
         """Say whether a file is the user's; code that stands in no file is not."""
         if path == self._program:
-            return True
-        if self._also and path.startswith(self._also):
             return True
         if path.startswith("<") or is_ours(path) or path in self._starters:
             return False
@@ -48,6 +62,12 @@ class Belongs:
         return real.startswith(self._libraries) or any(name in real.split(os.sep) for name in LIBRARIES)
 
 
+def _is_inner(path: str) -> bool:
+    """Say whether one of our own files holds what is no Python in PyTorch: our bookkeeping, and tensors half made."""
+    private = any(part.startswith("_") and part != "__init__.py" for part in path.split(os.sep))
+    return private or path.endswith(INNER)
+
+
 def _files_running() -> set[str]:
     """Return the files of all calls that run now: what started the program, down to ``bin/stridescope``."""
     frame, files = sys._getframe(), set()
@@ -57,11 +77,12 @@ def _files_running() -> set[str]:
     return files
 
 
-def _folders(name: str) -> list[str]:
-    """Return where a package's files stand; none when there is no such package."""
-    real = ROOM + name if name in GIVEN else name
+def places_of(name: str) -> list[str]:
+    """Return where a package's files stand, or a module's file; none when there is no such package."""
     try:
-        spec = importlib.util.find_spec(real)
+        spec = importlib.util.find_spec(ROOM + name if name in GIVEN else name)
     except (ImportError, ValueError):
         return []
-    return list(spec.submodule_search_locations or ()) if spec is not None else []
+    if spec is None or spec.submodule_search_locations is None:
+        return [spec.origin] if spec is not None and spec.origin else []
+    return [folder + os.sep for folder in spec.submodule_search_locations]

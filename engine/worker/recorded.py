@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import dataclasses
+import importlib
 import os
 import platform
 import sys
@@ -17,6 +18,7 @@ from stridescope.engine.worker import streams
 from stridescope.engine.worker.belongs import Belongs
 from stridescope.engine.worker.bindings import emit
 from stridescope.engine.worker.console import CONSOLE
+from stridescope.engine.worker.hook import GIVEN, ROOM
 from stridescope.engine.worker.launch import run_program
 from stridescope.engine.worker.program import Loaded, Program, load
 from stridescope.engine.worker.tracer import Tracer
@@ -33,14 +35,16 @@ def record_script(
     module: bool = False,
     keep_values: int = KEPT_VALUES,
     every_line: bool = False,
+    step_into: Sequence[str] = (),
 ) -> int:
     """Run a program as :func:`~stridescope.engine.worker.launch.run_script` does, recorded into a file.
 
-    ``every_line`` records each round of the longest loop, at its price (see :mod:`.rationing`). The recording is
+    ``every_line`` records each round of the longest loop, at its price (see :mod:`.rationing`); ``step_into`` names
+    packages whose functions are recorded line by line as the user's are. The recording is
     closed when the process ends, after the script's own threads and exit handlers.
     """
     program = Program(path, tuple(argv), module)
-    run = RecordedRun(program, load(program), recording, Detail(keep_values, every_line))
+    run = RecordedRun(program, load(program), recording, Detail(keep_values, every_line, tuple(step_into)))
     streams.record_output()
     return run.run()
 
@@ -84,6 +88,8 @@ class RecordedRun:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._watch.stop)
         self._close_before_exit()
+        for name in set(GIVEN).intersection(self.detail.step_into):
+            importlib.import_module(ROOM + name)  # importing it is nothing to step into
         self._watch.start()
         self._status = run_program(self.loaded, self.program.argv, self.program.path, self._note_failure)
         return self._status

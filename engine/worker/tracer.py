@@ -36,7 +36,7 @@ SAMPLES_PER_FLUSH = 64
 class Tracer:
     """Turns what Python does in the user's files into events."""
 
-    def __init__(self, belongs: Callable[[str], bool], every_line: bool = False) -> None:
+    def __init__(self, belongs: Callable[[types.CodeType], bool], every_line: bool = False) -> None:
         self.calls: dict[int, Call] = {}  # by id(frame); a frame object as the key would keep its values alive
         self.positions = Positions(self.calls)
         self.positions.wake = self._wake  # type: ignore[method-assign]
@@ -44,7 +44,6 @@ class Tracer:
         self._real_paths: dict[int, str] = {}
         self.main: Call | None = None
         self._belongs = belongs
-        self._files: dict[str, bool] = {}
         self._codes: dict[int, Code | None] = {}
         self._kept: list[types.CodeType] = []  # every code asked for: its id stays its own
         self._numbers = itertools.count(1)
@@ -68,10 +67,7 @@ class Tracer:
             return self._meet(code)
 
     def _meet(self, code: types.CodeType) -> Code | None:
-        path = code.co_filename
-        if path not in self._files:
-            self._files[path] = self._belongs(path)
-        known = Code(code, self.source_of(path)) if self._files[path] else None
+        known = Code(code, self.source_of(code.co_filename)) if self._belongs(code) else None
         self._codes[id(code)] = known
         self._kept.append(code)
         return known

@@ -343,3 +343,30 @@ def test_a_memory_limit_ends_the_script_and_its_recording_stays(
     again = main.make_window(remember=True)
     qtbot.addWidget(again)
     assert again.session.memory_limit == 300 << 20
+
+
+def test_libraries_that_were_chosen_are_stepped_into(
+    qtbot: QtBot, run: Callable[..., MainWindow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = run("import torch\nlayer = torch.nn.Linear(2, 1)\ny = layer(torch.ones(1, 2))\n")
+    for answer, said in (("torch nothing_of_this_name", "nothing_of_this_name"), ("torch", "next start")):
+        monkeypatch.setattr(QInputDialog, "getText", lambda *_, answer=answer, **__: (answer, True))
+        window.actions_by_id["libraries"].trigger()
+        assert said in window.banner.words
+    qtbot.keyClick(window, Key.Key_F5, CTRL | SHIFT)
+    reach(qtbot, window)
+    window.stepping.set_grain("line")
+    while line_of(window) != 3:
+        press(qtbot, window, Key.Key_F10)
+    functions = set()
+    for _ in range(40):
+        press(qtbot, window, Key.Key_F11)
+        functions |= {frame.function for frame in window.session.recording.state(window.time.view).frames}  # type: ignore[union-attr]
+        if "Linear.forward" in functions:
+            break
+    assert "Linear.forward" in functions and window.workbench.panels["editor"].heading()[0] == "linear.py"
+    press(qtbot, window, Key.Key_F11, SHIFT)
+    assert window.workbench.panels["editor"].heading()[0] != "linear.py"
+    again = main.make_window(remember=True)
+    qtbot.addWidget(again)
+    assert again.session.step_into == ("torch",)

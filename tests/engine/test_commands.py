@@ -283,6 +283,18 @@ def test_a_closed_pipe_is_no_traceback(recorded: pathlib.Path, shell: Shell) -> 
     assert errors == ""
 
 
+def test_record_into_libraries(shell: Shell, here: Shell, user: pathlib.Path) -> None:
+    (user / "layer.py").write_text("import torch\ntorch.nn.Linear(2, 1)(torch.ones(1, 2)).sum().backward()\n")
+    status, _, errors = shell("record", "--into", "torch", "layer.py", "-o", "layer.stride")
+    assert (status, errors) == (0, "")
+    status, output, _ = here("inspect", "layer.stride", "--what", "steps", "--json")
+    called = {row["fields"]["function"] for row in json.loads(output) if row["event"] == "FrameEntered"}
+    assert {"Linear.__init__", "Module.__call__", "Linear.forward"} <= called
+    assert "RecordingCut" not in output
+    status, output, errors = here("record", "--into", "no_such_package", "layer.py", "-o", "layer.stride")
+    assert (status, output) == (2, "") and errors == "stridescope: there is no package 'no_such_package' to step into\n"
+
+
 # ---- ops ---------------------------------------------------------------------------------------------------------
 
 

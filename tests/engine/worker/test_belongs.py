@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import pathlib
+import statistics
 import sysconfig
+import textwrap
 from collections.abc import Callable
 
 import numpy
@@ -33,20 +35,25 @@ from stridescope.engine.worker.belongs import Belongs
     ],
 )
 def test_a_file(path: str, wanted: bool) -> None:
-    assert Belongs("/somewhere/project/user.py", "/somewhere/project")(path) is wanted
+    assert Belongs("/somewhere/project/user.py", "/somewhere/project").owns(path) is wanted
 
 
 def test_a_program_that_stands_among_libraries_is_the_users() -> None:
     folder = sysconfig.get_paths()["purelib"] + "/stridescope/resources/lessons"
     belongs = Belongs(f"{folder}/views.py", folder)
-    assert belongs(f"{folder}/views.py") and belongs(f"{folder}/helper.py")
-    assert not belongs(numpy.__file__)
+    assert belongs.owns(f"{folder}/views.py") and belongs.owns(f"{folder}/helper.py")
+    assert not belongs.owns(numpy.__file__)
 
 
-def test_packages_can_be_stepped_into() -> None:
-    belongs = Belongs("/somewhere/project/user.py", "/somewhere/project", ("json", "torch", "no_such_package"))
-    assert belongs(json.__file__) and belongs(stridescope.engine.torch.__file__)
-    assert not belongs(numpy.__file__) and not belongs(stridescope.engine.tensor.__file__)
+def test_the_functions_of_packages_can_be_stepped_into() -> None:
+    belongs = Belongs(
+        "/somewhere/project/user.py", "/somewhere/project", ("json", "torch", "textwrap", "no_such_package")
+    )
+    linear = stridescope.engine.torch.nn.Linear
+    assert belongs(json.loads.__code__) and belongs(linear.forward.__code__) and belongs(textwrap.dedent.__code__)
+    assert not belongs(statistics.mean.__code__)
+    assert not belongs(stridescope.engine.tensor.bump_version.__code__)
+    assert not belongs(compile("x = 1", json.__file__, "exec"))  # what runs while it is imported
 
 
 def test_the_recording_names_and_keeps_the_users_files(
