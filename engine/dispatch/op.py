@@ -15,6 +15,7 @@ from typing import Any
 
 from stridescope.engine.autograd.formula import Derivative, Formula
 from stridescope.engine.autograd.plan import FACETS, INCOMING
+from stridescope.engine.dispatch.frozen import refusing
 from stridescope.engine.dispatch.pinned import pinning
 from stridescope.engine.dispatch.return_types import with_names
 from stridescope.engine.dispatch.schema import Schema, parse
@@ -115,13 +116,14 @@ def define(
     """
     parsed = parse(schema)
     _check(parsed, doc, view, run, composite, grads or {})
+    derivative = _derivative(parsed, node, grads or {})
     op = Op(
         schema=parsed,
         doc=doc,
         view=view,
-        run=run and pinning(parsed, with_names(parsed, run)),
+        run=run and refusing(parsed, derivative, pinning(parsed, with_names(parsed, run))),
         composite=composite and with_names(parsed, composite),
-        derivative=_derivative(parsed, node, grads or {}),
+        derivative=derivative,
         samples=tuple(samples),
         method=bool(parsed.arguments) and parsed.arguments[0].name == "self" if method is None else method,
         function=function,

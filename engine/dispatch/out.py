@@ -67,6 +67,8 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
         with Scratch():
             result = _computed(op, _in_dtype_of_out(op, values, targets[0]), targets)
         results: Sequence[Any] = result if isinstance(result, (tuple, list)) else (result,)
+        if op.schema.returns == ("Tensor[]",):
+            _refuse_count(op.name, len(targets), len(results))
         several = len(results) > 1
         if several:
             _refuse_dtypes(op.name, targets, results)
@@ -86,6 +88,15 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
         kind: Any = type(result)
         return return_type(f"{kind.__name__}_out", kind.__match_args__)(targets)
     return targets if isinstance(result, (tuple, list)) else out
+
+
+def _refuse_count(name: str, given: int, wanted: int) -> None:
+    """A view's parts are written into as many tensors as there are parts."""
+    if given != wanted:
+        spelled = {"split_copy": "split_copy_Tensor_out()", "unbind_copy": "unbind_copy_int_out"}
+        raise RuntimeError(
+            f"{spelled.get(name, f'{name}_out')} expected an out= argument of size {wanted}, got size {given}"
+        )
 
 
 def _refuse_dtypes(name: str, targets: Sequence[Tensor], results: Sequence[Any]) -> None:

@@ -18,7 +18,10 @@ EXACT: dict[str, str] = {
          "bitwise_not", "conj_physical", "clamp", "clip", "clamp_min", "clamp_max"), _UNARY),
     **dict.fromkeys(
         ("mm", "matmul", "bmm", "mv", "addmm", "addmv", "baddbmm", "gather", "tril", "triu", "diag", "norm", "argmax",
-         "argmin", "linalg_vector_norm", "scatter", "scatter_add", "index_copy", "index_add"), _STRUCTURED),
+         "argmin", "linalg_vector_norm", "scatter", "scatter_add", "index_copy", "index_add", "alias_copy",
+         "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "permute_copy", "select_copy", "slice_copy",
+         "squeeze_copy", "t_copy", "transpose_copy", "unfold_copy", "unsqueeze_copy", "view_as_complex_copy",
+         "view_as_real_copy", "view_copy"), _STRUCTURED),
     **dict.fromkeys(("index_select", "masked_select"), _SELECTING),
     **dict.fromkeys(("isposinf", "isneginf", "signbit"), "{name} does not support non-boolean outputs."),
     **dict.fromkeys(("any", "all"), "{name} only supports bool tensor for result, got: {got}"),
@@ -32,6 +35,8 @@ EXACT: dict[str, str] = {
     "inner": "tensordot: Expected the output tensor to have dtype {want}, but got an output tensor with dtype {got}",
     "where": "Expected out type to be {want} but got {got}",
     "take": "take(): self and out expected to have the same dtype, but got self.dtype = {want} and out.dtype = {got}",
+    "narrow_copy": "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this error message be "
+    "improved?  If so, please report an enhancement request to PyTorch.)",
     "nonzero": "nonzero: Expected out tensor to have scalar type Long but got scalar type{got}",
     "multinomial": "multinomial expects Long tensor out, got: {got}",
     **dict.fromkeys(
@@ -50,7 +55,7 @@ EXACT_ALL = frozenset(
     (
         "aminmax", "max", "min", "topk", "sort", "slogdet", "linalg_slogdet", "linalg_svd", "linalg_qr", "linalg_eigh",
         "linalg_lu", "linalg_lu_factor", "linalg_lu_factor_ex", "linalg_cholesky_ex", "linalg_inv_ex",
-        "linalg_solve_ex", "linalg_ldl_factor", "linalg_ldl_factor_ex",
+        "linalg_solve_ex", "linalg_ldl_factor", "linalg_ldl_factor_ex", "unbind_copy", "split_with_sizes_copy",
     )
 )  # fmt: skip
 # What is said of the second result, the places of the first.

@@ -17,6 +17,7 @@ from stridescope.engine.dispatch.result_strides import like_strides, row_major, 
 from stridescope.engine.dispatch.run import Strides, into
 from stridescope.engine.dtype import FLOAT, FROM_NUMPY, scalar_name
 from stridescope.engine.layout import wrap_dim
+from stridescope.engine.ops.grad_layouts import by_grad
 from stridescope.engine.ops.lookup import concatenated, op_call, where
 from stridescope.engine.ops.number_range import largest, number_of
 from stridescope.engine.tensor import Tensor
@@ -103,7 +104,7 @@ def _elu(a: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 def _elu_grad(grad: Tensor, self: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
     low = grad * (input_scale * alpha * scale) * (self * input_scale).exp()
-    return where(self <= 0, low, grad * scale)  # NaN counts as positive
+    return by_grad(where(self <= 0, low, grad * scale), grad, self)  # NaN counts as positive
 
 
 _activation(
@@ -112,8 +113,8 @@ _activation(
     _elu,
     _elu_grad,
     ((3, 4), 1.5),
-    by_result=lambda grad, result, alpha, scale, input_scale: where(
-        result <= 0, grad * input_scale * (result + alpha * scale), grad * scale
+    by_result=lambda grad, result, alpha, scale, input_scale: by_grad(
+        where(result <= 0, grad * input_scale * (result + alpha * scale), grad * scale), grad, result
     ),
 )
 
@@ -193,7 +194,9 @@ _activation(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)",
     "The smooth form of relu; linear above the threshold.",
     _softplus,
-    lambda grad, self, beta, threshold: where(self * beta > threshold, grad, grad * (self * beta).sigmoid()),
+    lambda grad, self, beta, threshold: by_grad(
+        where(self * beta > threshold, grad, grad * (self * beta).sigmoid()), grad, self
+    ),
     inplace=False,
 )
 
@@ -211,7 +214,9 @@ _activation(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
     "Each element, held between two bounds.",
     _held,
-    lambda grad, self, min_val, max_val: where((self <= min_val).logical_or(self >= max_val), 0, grad),
+    lambda grad, self, min_val, max_val: by_grad(
+        where((self <= min_val).logical_or(self >= max_val), 0, grad), grad, self
+    ),
     takes="if",
     strides=like_strides,
     refuse={
@@ -223,7 +228,7 @@ _activation(
     "hardsigmoid(Tensor self)",
     "A sigmoid of three straight lines.",
     lambda a: np.clip(a + a.dtype.type(3), a.dtype.type(0), a.dtype.type(6)) / a.dtype.type(6),
-    lambda grad, self: _inside(grad / 6, (self > -3).logical_and(self < 3)),
+    lambda grad, self: by_grad(_inside(grad / 6, (self > -3).logical_and(self < 3)), grad, self),
 )
 _activation(
     "hardswish(Tensor self)",
@@ -235,7 +240,7 @@ _activation(
 
 def _hardswish_grad(grad: Tensor, self: Tensor) -> Tensor:
     inside = where(self >= 3, grad, grad * (self / 3 + 0.5))
-    return where(self < -3, 0, inside)
+    return by_grad(where(self < -3, 0, inside), grad, self)
 
 
 def _above(a: Any, threshold: Any, value: Any) -> Any:
@@ -258,6 +263,10 @@ _activation(
 )
 
 
+def _outside(grad: Tensor, self: Tensor, lambd: Any) -> Tensor:
+    return by_grad(where((self >= -lambd).logical_and(self <= lambd), 0, grad), grad, self)
+
+
 def _shrink(a: Any, lambd: Any) -> Any:
     limit = a.dtype.type(lambd)
     if lambd < 0:
@@ -272,7 +281,7 @@ _activation(
     "softshrink(Tensor self, Scalar lambd=0.5)",
     "Each element moved towards zero, and zero near it.",
     _shrink,
-    lambda grad, self, lambd: where((self >= -lambd).logical_and(self <= lambd), 0, grad),
+    lambda grad, self, lambd: _outside(grad, self, lambd),
     label="softshrink_check",
     inplace=False,
 )
@@ -280,7 +289,7 @@ _activation(
     "hardshrink(Tensor self, Scalar lambd=0.5)",
     "Each element, and zero near zero.",
     lambda a, lambd: np.where((a >= -lambd) & (a <= lambd), a.dtype.type(0), a),
-    lambda grad, self, lambd: where((self >= -lambd).logical_and(self <= lambd), 0, grad),
+    lambda grad, self, lambd: _outside(grad, self, lambd),
     namespace="torch",
     inplace=False,
     method=True,
@@ -293,7 +302,9 @@ _log_sigmoid_forward = define(
     "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
     doc="The logarithm of the sigmoid, and the exponential that its gradient takes.",
     run=lambda self: (_log_sigmoid_kernel(self), _decay_kernel(self)),
-    grads={"self": lambda grad, self, buffer: grad.contiguous() * (-self.contiguous()).sigmoid()},
+    grads={
+        "self": lambda grad, self, buffer: (grad.contiguous() if 0 in grad._array.strides else grad) * (-self).sigmoid()
+    },
     node="LogSigmoidBackward0",
     differentiable_outputs=(0,),
     samples=[((3, 4),)],
@@ -401,7 +412,7 @@ def _celu(a: Any, alpha: Any) -> Any:
 
 
 def _celu_grad(grad: Tensor, self: Tensor, alpha: Any) -> Tensor:
-    return where(self > 0, grad, grad * (self / alpha).exp())
+    return by_grad(where(self > 0, grad, grad * (self / alpha).exp()), grad, self)
 
 
 _celu_kernel = elementwise(_celu, "elu_cpu", FLOATS, count=1)
@@ -425,7 +436,11 @@ define(
     "celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)",
     doc="celu, written in place.",
     run=into(_run_celu),
-    grads={"self": lambda grad, result, alpha: where(result > 0, grad, grad * (result + alpha) / alpha)},
+    grads={
+        "self": lambda grad, result, alpha: by_grad(
+            where(result > 0, grad, grad * (result + alpha) / alpha), grad, result
+        )
+    },
     node="CeluBackward1",
     method=False,
 )

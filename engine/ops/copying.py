@@ -114,7 +114,7 @@ contiguous = define(
 
 
 def _warn_of_imaginary(source: Tensor, kind: dtype) -> None:
-    if source.dtype.is_complex and not kind.is_complex and kind is not bool_:
+    if source.dtype.is_complex and not kind.is_complex and kind is not bool_ and source._array.size:
         warn_once(
             internal("Casting complex values to real discards the imaginary part", "aten/src/ATen/native/Copy.cpp:307")
         )

@@ -91,7 +91,7 @@ def _each(value: Ints, dims: int) -> tuple[int, ...]:
 
 
 def _define(dims: int) -> None:
-    scatter = define_spread(f"fractional_max_pool{dims}d_backward", dims).call
+    scatter = define_spread(f"fractional_max_pool{dims}d_backward", dims, lambda self, dims: False).call
 
     def grad_self(grad: Tensor, self: Tensor, kernel_size: Ints, output_size: Ints, result1: Tensor) -> Tensor:
         return scatter(grad, self, result1)  # type: ignore[no-any-return]

@@ -12,7 +12,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import is_lazy, refuse_overlap, refuse_shared, warn_of_expanded, writable
 from stridescope.engine.dispatch.run import into, laid_out, on_copy, resolved
-from stridescope.engine.dtype import BOOL, COMPLEX, FROM_NUMPY, INTEGER, bool_, int32, int64, scalar_name
+from stridescope.engine.dtype import BOOL, COMPLEX, FROM_NUMPY, INTEGER, bool_, int32, int64, scalar_name, uint8
 from stridescope.engine.kernels.fused import half_fused
 from stridescope.engine.layout import Layout, broadcast_shapes, dense_strides_like, wrap_dim
 from stridescope.engine.ops.arithmetic import plus_product, scaled
@@ -24,7 +24,7 @@ from stridescope.engine.ops.views import expand_
 from stridescope.engine.ops.views_select import check_fits
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
-from stridescope.engine.warn import internal, warn_once
+from stridescope.engine.warn import internal, warn, warn_once
 
 
 def _rows(array: Array, dim: int) -> Array:
@@ -313,6 +313,12 @@ for _overload, _kind, _number in (("int_Tensor", "Tensor", 1), ("int_Scalar", "S
 # ---- masked_scatter ----------------------------------------------------------------------------------------------
 
 
+UINT8_MASK = (
+    "masked_scatter_ received a mask with dtype torch.uint8, this behavior is now deprecated,please use a mask with "
+    "dtype torch.bool instead."
+)
+
+
 def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if self.dtype is not source.dtype:
         raise RuntimeError(
@@ -320,6 +326,8 @@ def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
             f"{scalar_name(self.dtype)} and {scalar_name(source.dtype)}"
         )
     shape = broadcast_shapes(mask.shape, self.shape)
+    if mask.dtype is uint8:
+        warn(internal(UINT8_MASK, "aten/src/ATen/native/TensorAdvancedIndexing.cpp:3130"))
     if mask.dtype is not bool_:
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {scalar_name(mask.dtype)}"

@@ -13,6 +13,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dtype import INTEGER, scalar_name
+from stridescope.engine.ops.grad_layouts import like_input, row_major
 from stridescope.engine.ops.lookup import op_call, where
 from stridescope.engine.ops.reduce import mean_all, sum_all
 from stridescope.engine.tensor import Tensor
@@ -54,11 +55,13 @@ def _paired(
 
 def _symmetric(slope: Callable[..., Tensor]) -> Mapping[str, Callable[..., Tensor]]:
     """The gradients of a loss of the difference: of both arguments, with opposite signs."""
+
+    def one(grad: Tensor, self: Tensor, other: Tensor, reduction: int) -> Tensor:
+        return row_major(shared_out(grad, reduction, self.numel()) * slope(self - other))
+
     return {
-        "self": lambda grad, self, target, reduction: shared_out(grad, reduction, self.numel()) * slope(self - target),
-        "target": lambda grad, target, self, reduction: (
-            shared_out(grad, reduction, self.numel()) * slope(target - self)
-        ),
+        "self": lambda grad, self, target, reduction: one(grad, self, target, reduction),
+        "target": lambda grad, target, self, reduction: one(grad, target, self, reduction),
     }
 
 
@@ -99,7 +102,7 @@ def _smooth_l1_slope(difference: Tensor, beta: float) -> Any:
 
 
 def _smooth_l1_grad(grad: Tensor, self: Tensor, target: Tensor, reduction: int, beta: float) -> Any:
-    return shared_out(grad, reduction, self.numel()) * _smooth_l1_slope(self - target, beta)
+    return row_major(shared_out(grad, reduction, self.numel()) * _smooth_l1_slope(self - target, beta))
 
 
 smooth_l1_kernel = _paired(_smooth_l1, "smooth_l1_cpu", 1)
@@ -137,7 +140,7 @@ def _huber_slope(difference: Tensor, delta: float) -> Any:
 
 
 def _huber_grad(grad: Tensor, self: Tensor, target: Tensor, reduction: int, delta: float) -> Any:
-    return shared_out(grad, reduction, self.numel()) * _huber_slope(self - target, delta)
+    return row_major(shared_out(grad, reduction, self.numel()) * _huber_slope(self - target, delta))
 
 
 huber_kernel = _paired(_huber, "huber_cpu", 1)
@@ -180,7 +183,7 @@ def _run_soft_margin(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 
 def _soft_margin_grad(grad: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
     decay = (-target * self).exp()
-    return shared_out(grad, reduction, self.numel()) * -target * decay / (decay + 1)  # type: ignore[no-any-return]
+    return -target * decay / (decay + 1) * shared_out(grad, reduction, self.numel())  # type: ignore[no-any-return]
 
 
 define(
@@ -217,7 +220,7 @@ def _run_bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
 def _bce_grad(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Any:
     result = grad * (self - target) / ((1 - self) * self).clamp_min(1e-12)
     result = result if weight is None else result * weight
-    return shared_out(result, reduction, self.numel())
+    return like_input(shared_out(result, reduction, self.numel()), self)
 
 
 def _bce_target_grad(grad: Tensor, self: Tensor, weight: Tensor | None, reduction: int) -> Any:

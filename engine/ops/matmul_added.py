@@ -287,20 +287,32 @@ addr = define(
 # ---- the same in place -------------------------------------------------------------------------------------------
 
 
-def _misfit(name: str, target: Tensor, shape: Sequence[int]) -> str:
-    if name == "addr":
+def _misfit(name: str, target: Tensor, shape: Sequence[int], args: Sequence[Any]) -> str:
+    if name != "addr":
+        sizes = f"input tensor size {list(target.shape)} and output tensor size {list(shape)}"
+        return f"Bad in-place call: {sizes} should match"
+    if target._array.ndim != 2:
         return f"2D tensor expected, got {target._array.ndim}D tensor for input"
-    return (
-        f"Bad in-place call: input tensor size {list(target.shape)} and output tensor size {list(shape)} should match"
-    )
+    return f"size mismatch, input: {list(target.shape)}, v1: {list(args[0].shape)}, v2: {list(args[1].shape)}"
+
+
+def _shape_of_product(name: str, target: Tensor, first: Tensor, second: Tensor) -> tuple[int, ...] | None:
+    """What addmm_ and addr_ compare the summand with before they stretch it; None for what they refuse otherwise."""
+    a, b = first._array.shape, second._array.shape
+    if name == "addmm" and len(a) == len(b) == 2 and a[1] == b[0] and target.dtype is first.dtype is second.dtype:
+        return a[0], b[1]
+    return (*a, *b) if name == "addr" and len(a) == len(b) == 1 else None
 
 
 def _written(op: Op, target: Tensor, *args: Any) -> Tensor:
     """Write the result over the summand; only ``addbmm_`` lets a smaller summand grow."""
+    shape = _shape_of_product(op.name, target, *args[:2])
+    if shape is not None and shape != target._array.shape:
+        raise RuntimeError(_misfit(op.name, target, shape, args))
     result = op.run(target, *args)  # type: ignore[misc]
     if result._array.shape != target._array.shape:
         if op.name != "addbmm":
-            raise RuntimeError(_misfit(op.name, target, result._array.shape))
+            raise RuntimeError(_misfit(op.name, target, result._array.shape, args))
         from stridescope.engine.dispatch.out import layout_for, reshaped
 
         reshaped(target, *layout_for(result))

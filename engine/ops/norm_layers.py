@@ -15,7 +15,7 @@ from stridescope.engine.autograd.modes import grad_mode, in_cpp
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, dtype, float32, scalar_name
+from stridescope.engine.dtype import FLOAT, dtype, float32, float64, scalar_name
 from stridescope.engine.kernels.normal_rows import as_rows, centre, gradient_of_rows, inverse_deviation
 from stridescope.engine.layout import is_channels_last, suggests_channels_last, wrap_dim
 from stridescope.engine.ops.conv import formatted
@@ -95,26 +95,42 @@ def _batch_norm(
         raise not_implemented("batch_norm", input.dtype)
     kind = kind_of_statistics(input, weight, bias, running_mean, running_var)
     rows = _channels(resolved(input))
+    centred: Any = 0.0
     if training:
         mean, var = centre(rows)
+        centred = mean
         count = rows.shape[1]
         _update(running_mean, mean, momentum)
         _update(running_var, var * (count / max(count - 1, 1)), momentum)
+        # PyTorch normalises by the statistics as it saves them
+        mean, invstd = (np.asarray(a, kind.np).astype(np.float64) for a in (mean, inverse_deviation(var, eps)))
     else:
-        mean, var = _column(running_mean), _column(running_var)
-        rows -= mean
-    invstd = inverse_deviation(var, eps)
-    if training and kind.itemsize == 2:  # PyTorch normalises by the statistics as it saves them
-        rows += mean
-        mean, invstd = (np.asarray(a, kind.np).astype(np.float64) for a in (mean, invstd))
-        rows -= mean
-    rows *= invstd
-    if weight is not None:
-        rows *= _column(weight)
-    if bias is not None:
-        rows += _column(bias)
+        mean = _column(running_mean)
+        # in single precision, as PyTorch's kernel takes this root
+        invstd = inverse_deviation(_column(running_var).astype(_working(input)), eps)
+    _scale_and_shift(rows, centred, mean, invstd, weight, bias, _working(input))
     saved = (mean, invstd) if training else (np.empty(0), np.empty(0))
     return _like(rows, input), _row(saved[0].reshape(-1), kind, input), _row(saved[1].reshape(-1), kind, input)
+
+
+def _working(input: Tensor) -> Any:
+    return np.float64 if input.dtype is float64 else np.float32
+
+
+def _scale_and_shift(
+    rows: Array, centred: Any, mean: Array, invstd: Array, weight: Tensor | None, bias: Tensor | None, working: Any
+) -> None:
+    """A factor and a summand per channel, rounded as PyTorch's kernel keeps them; written over the rows.
+
+    ``centred`` was taken out of the rows before. Products and sums are fused there, and rounded once here.
+    """
+    factor = invstd.astype(working)
+    if weight is not None:
+        factor = factor * _column(weight).astype(working)
+    wide = factor.astype(np.float64)
+    summand = ((0.0 if bias is None else _column(bias)) - mean * wide).astype(working).astype(np.float64)
+    np.multiply(rows, wide, rows)
+    np.add(rows, summand + centred * wide, rows)
 
 
 def _batch_back(
@@ -247,27 +263,24 @@ define(
     method=False,
 )
 # With running statistics, and without: the node says which.
-_legit, _legit_alone = (
-    define(
-        f"_batch_norm_legit{ending}({_STATS}float momentum, float eps) -> (Tensor, Tensor, Tensor)",
-        doc="``native_batch_norm`` with a node of another name.",
-        run=_batch_norm,
-        grads={"input,weight,bias": _batch_grad},
-        node=f"NativeBatchNormLegitBackward{number}",
-        differentiable_outputs=(0,),
-        method=False,
-        function=False,
-    )
-    for number, ending in enumerate(("", ".no_stats"))
-)
 define(
     "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, Tensor running_var, "
     "bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)",
     doc="``native_batch_norm`` under the name that says which statistics it writes.",
-    composite=lambda input, weight, bias, running_mean, running_var, training, momentum, eps: _legit.call(
-        input, weight, bias, running_mean, running_var, training, momentum, eps
-    ),
+    run=_batch_norm,
+    grads={"input,weight,bias": _batch_grad},
+    differentiable_outputs=(0,),
     method=False,
+)
+_legit_alone = define(
+    f"_batch_norm_legit.no_stats({_STATS}float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    doc="``native_batch_norm`` with a node of another name.",
+    run=_batch_norm,
+    grads={"input,weight,bias": _batch_grad},
+    node="NativeBatchNormLegitBackward1",
+    differentiable_outputs=(0,),
+    method=False,
+    function=False,
 )
 define(
     "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float momentum, "

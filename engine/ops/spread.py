@@ -120,7 +120,7 @@ def _var_grad(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bo
     count = self._array.size if whole else math.prod(self._array.shape[d] for d in _listed(dim))
     freedom = count - (1 if correction is None else correction)
     if whole and freedom <= 0:  # a factor that is no function of the elements
-        same = self._array == self._array.mean()
+        same = self._array == (self._array.mean() if count else 0)
         return grad * fresh(np.where(same, np.nan, np.inf).astype(grad.dtype.np), grad.dtype, grad.device)  # type: ignore[no-any-return]
     scale = 2.0 / freedom if freedom else math.inf
     if whole:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.result_strides import like_strides
@@ -141,7 +142,7 @@ _TABLE: tuple[tuple[Any, ...], ...] = (
      lambda grad, self: grad * conj((self.pow(2) + 1).rsqrt())),
     ("acosh", np.arccosh, "The inverse of the hyperbolic cosine.", _acosh_grad),
     ("atanh", np.arctanh, "The inverse of the hyperbolic tangent.",
-     lambda grad, self: grad / conj(1 - self.pow(2))),
+     lambda grad, self: grad * 1 / conj(1 - self.pow(2))),
     ("sigmoid", _sigmoid, "Squeezes each element into (0, 1).",
      lambda grad, result: grad * conj((1 - result) * result)),
     ("sinc", _sinc, "The sine of pi x divided by pi x, 1 at zero.", _sinc_grad),
@@ -172,6 +173,7 @@ float_function(
 
 
 def _logit(a: Any, eps: float | None) -> Any:
+    """In the operand's own precision: float16 and bfloat16 round after every step, as PyTorch's kernel does."""
     one = _one(a)
     if eps is not None:
         a = np.where(a < eps, a.dtype.type(eps), np.where(a > 1 - eps, one - a.dtype.type(eps), a))
@@ -181,17 +183,30 @@ def _logit(a: Any, eps: float | None) -> Any:
 define(
     "logit(Tensor self, float? eps=None) -> Tensor",
     doc="The logarithm of x / (1 - x), the inverse of sigmoid.",
-    run=elementwise(_logit, "logit_cpu", "bif", to_float=True, count=1),
-    grads={
-        "self": lambda grad, self, eps: _select(
-            (self >= (eps or 0.0)).logical_and(self <= 1.0 - (eps or 0.0)),
-            grad / (self * (1.0 - self)),
-            math.nan if eps is None else 0.0,
-        )
-    },
+    run=elementwise(_logit, "logit_cpu", "bif", to_float=True, count=1, through=False),
+    grads={"self": lambda grad, self, eps: _logit_grad(grad, self, eps)},
     samples=[((3, 4),)],
     inplace=True,
 )
+
+
+def _logit_slope(grad: Any, a: Any, eps: float | None) -> Any:
+    one, low = _one(a), a.dtype.type(eps or 0.0)
+    with np.errstate(all="ignore"):
+        slope = np.divide(grad, np.multiply(a, np.subtract(one, a)))
+    return np.where((a >= low) & (a <= one - low), slope, a.dtype.type(math.nan if eps is None else 0.0))
+
+
+_logit_backward = elementwise(_logit_slope, "logit_backward_cpu", "f", count=2, through=False)
+
+
+def _logit_grad(grad: Tensor, self: Tensor, eps: float | None) -> Tensor:
+    """One kernel, or where it shall be differentiated again other ops, with their layout of the result."""
+    if not grad_mode.enabled:
+        return _logit_backward(grad, self, eps)
+    low = eps or 0.0
+    inside = (self >= low).logical_and(self <= 1.0 - low)
+    return _select(inside, grad / (self * (1.0 - self)), math.nan if eps is None else 0.0)
 
 
 def _select(condition: Tensor, inside: Tensor, outside: float) -> Tensor:

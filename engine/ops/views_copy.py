@@ -44,7 +44,7 @@ def _define_copy(op: Op, name: str = "") -> Op:
 
 
 COPIED = (
-    views.transpose, views.t, views.permute, views.view, views_dtype.view_dtype, views.expand_, views.unsqueeze,
+    views.transpose, views.t, views.permute, views_dtype.view_dtype, views.view, views.expand_, views.unsqueeze,
     views.squeeze, views.squeeze_dim, views.squeeze_dims, views_select.select, views_select.slice_,
     views_select.diagonal, views_select.unfold, views_select.as_strided, views_split.split_size,
     views_split.split_with_sizes, views_split.unbind,

@@ -23,6 +23,14 @@ from stridescope.engine.torch.nn.parameter import Buffer, Parameter
 REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 
+COMPLEX_MODULES = (
+    "Complex modules are a new feature under active development whose design may change, and some modules might not "
+    "work as expected when using complex tensors as parameters or buffers. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml if a complex module does not work as "
+    "expected."
+)
+
+
 class Module:
     """The base class of all networks.
 
@@ -302,6 +310,8 @@ class Module:
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={dtype}"
             )
+        if dtype is not None and dtype.is_complex:
+            warnings.warn(COMPLEX_MODULES, stacklevel=2)
 
         def moved(tensor: Tensor) -> Tensor:
             kind = dtype if tensor.is_floating_point() or tensor.is_complex() else None
