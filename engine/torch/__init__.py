@@ -102,10 +102,10 @@ Overrides.at_first.append(lambda: importlib.import_module(f"{__name__}.overrides
 
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
-    "_C", "__config__", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed",
-    "distributions", "export", "fft", "func", "functional", "futures", "fx", "jit", "linalg", "masked",
+    "_C", "__config__", "__future__", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda",
+    "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx", "jit", "linalg", "masked",
     "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "random", "return_types",
-    "serialization", "signal", "special", "testing", "utils",
+    "serialization", "signal", "special", "testing", "types", "utils",
 )  # fmt: skip
 # Names whose module is loaded when a script first asks for them.
 LATER = {
@@ -139,6 +139,8 @@ def __getattr__(name: str) -> Any:
         return getattr(importlib.import_module(f"{__name__}.backends.{backend}"), question)()
     if name in _not_yet.FUNCTIONS:
         return _not_yet.refusing("torch", name)
+    if name in _not_yet.NAMES["torch"]:
+        raise _not_yet.refusal("torch", name)
     if name in _not_yet.DTYPES:
         raise _not_yet.dtype_refusal(name)
     raise AttributeError(f"module 'torch' has no attribute '{name}'")

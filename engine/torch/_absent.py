@@ -30,8 +30,8 @@ MODULES: dict[str, dict[str, Any]] = {
     **{
         name: {}
         for name in (
-            "ao", "classes", "hub", "library", "monitor", "nested",
-             "package", "quantization", "sparse",
+            "_decomp", "_functorch", "_higher_order_ops", "_inductor", "_prims", "_refs", "_subclasses", "ao",
+            "classes", "hub", "library", "monitor", "nested", "package", "quantization", "sparse",
         )
     },
 }  # fmt: skip

@@ -7,6 +7,8 @@ import importlib.util
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from stridescope.engine.torch._more_names import MORE
+
 FUNCTIONS = (
     "batch_norm_backward_elemt", "batch_norm_backward_reduce", "batch_norm_elemt",
     "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts", "batch_norm_stats", "batch_norm_update_stats",
@@ -49,8 +51,9 @@ NAMES: dict[str, tuple[str, ...]] = {
         "runtime_validation", "runtime_validation_disabled",
     ),
     "torch.utils": (
-        "ThroughputBenchmark", "backend_registration", "benchmark", "bottleneck", "bundled_inputs", "collect_env",
-        "cpp_extension", "dlpack", "mkldnn", "mobile_optimizer", "model_zoo", "throughput_benchmark",
+        "ThroughputBenchmark", "backend_registration", "bottleneck", "bundled_inputs", "collect_env",
+        "cpp_extension", "dlpack", "file_baton", "_device", "_foreach_utils", "viz",
+        "show_pickle", "mkldnn", "mobile_optimizer", "model_zoo", "throughput_benchmark",
         "weak",
     ),
     "torch.masked": ("MaskedTensor", "as_masked_tensor", "is_masked_tensor", "masked_tensor"),
@@ -79,7 +82,18 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "torch.autograd.profiler_util": ("EventMetadata", "MemRecordsAcc", "StringTable"),
     "torch.profiler": ("ExecutionTraceObserver",),
+    "torch.utils.benchmark": (
+        "CallgrindStats", "CopyIfCallgrind", "FunctionCount", "FunctionCounts", "FuzzedParameter", "FuzzedSparseTensor",
+        "FuzzedTensor", "Fuzzer", "ParameterAlias",
+    ),
+    "torch.utils._pytree": (
+        "treespec_dumps", "treespec_loads", "treespec_pprint",
+    ),
 }  # fmt: skip
+
+
+for _module, _names in MORE.items():
+    NAMES[_module] = (*NAMES.get(_module, ()), *_names.split())
 
 
 def refusal(module: str, name: str) -> NotImplementedError:

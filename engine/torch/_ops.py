@@ -10,6 +10,7 @@ from stridescope.engine.dispatch.op import DECLARED, Op
 from stridescope.engine.dispatch.schema import REQUIRED, Argument
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._not_yet import missing_from
 
 
 class OpOverload:
@@ -153,3 +154,6 @@ class _OpNamespace:
 
 aten = _OpNamespace()
 __all__ = ["OpOverload", "OpOverloadPacket"]
+
+
+__getattr__ = missing_from("torch._ops")

@@ -10,6 +10,7 @@ from stridescope.engine.device import device as torch_device
 from stridescope.engine.devices.registry import device_count as _device_count
 from stridescope.engine.dtype import DTYPES
 from stridescope.engine.torch import _not_yet, cuda
+from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch.cuda.memory import memory_stats as _memory_stats
 
 
@@ -150,3 +151,6 @@ def get_memory_info(device_index: Any = None, /) -> tuple[int, int]:
 
 
 Graph = _not_yet.refusing("torch.accelerator", "Graph")
+
+
+__getattr__ = missing_from("torch.accelerator")

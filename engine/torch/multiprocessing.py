@@ -13,6 +13,8 @@ from multiprocessing import *  # noqa: F403  # what PyTorch offers, too
 from multiprocessing.connection import wait
 from typing import Any
 
+from stridescope.engine.torch._not_yet import missing_from
+
 _STRATEGIES = frozenset({"file_descriptor", "file_system"})
 
 
@@ -152,3 +154,6 @@ def spawn(
 ) -> ProcessContext | None:
     """:func:`start_processes` with fresh Python processes."""
     return start_processes(fn, args, nprocs, join, daemon, "spawn")
+
+
+__getattr__ = missing_from("torch.multiprocessing")

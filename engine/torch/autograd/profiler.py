@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from stridescope.engine.autograd.modes import ModeContext
-from stridescope.engine.torch._not_yet import refusal
+from stridescope.engine.torch._not_yet import missing_from, refusal
 from stridescope.engine.torch.autograd import _profile_files
 from stridescope.engine.torch.autograd._collector import USER, Call, Collector
 from stridescope.engine.torch.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
@@ -170,4 +170,6 @@ def warn_without_device(name: str) -> None:
 
 for _class in (record_function, emit_nvtx, emit_itt, profile):
     _class.__module__ = "torch.autograd.profiler"
+__getattr__ = missing_from("torch.autograd.profiler")
+
 __all__ = ["EventList", "FunctionEvent", "emit_itt", "emit_nvtx", "profile", "record_function"]

@@ -8,6 +8,7 @@ import enum
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Self
 
+from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch.autograd import _profile_files, _profile_table
 from stridescope.engine.torch.autograd._profile_table import format_time
 
@@ -336,4 +337,6 @@ class EventList(list[Any]):
 
 for _class in (Interval, Kernel, FormattedTimesMixin, FunctionEvent, FunctionEventAvg, EventList):
     _class.__module__ = "torch.autograd.profiler_util"
+__getattr__ = missing_from("torch.autograd.profiler_util")
+
 __all__ = ["EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel"]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from stridescope.engine.torch._not_yet import missing_from
+
 
 def is_available() -> bool:
     """Always True: as in PyTorch's CPU build."""
     return True
+
+
+__getattr__ = missing_from("torch.backends.mkl")

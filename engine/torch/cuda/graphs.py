@@ -26,6 +26,7 @@ from stridescope.engine.dispatch.recorded import Interceptors
 from stridescope.engine.events import journal
 from stridescope.engine.storage import Storage
 from stridescope.engine.tensor import Scratch, Tensor, over
+from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch.cuda.streams import Stream, StreamContext
 from stridescope.engine.warn import warn
 
@@ -253,3 +254,6 @@ class graph:
 
 for _made in (CUDAGraph, graph):
     _made.__module__ = "torch.cuda"
+
+
+__getattr__ = missing_from("torch.cuda.graphs")

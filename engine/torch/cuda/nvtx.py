@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
+from stridescope.engine.torch._not_yet import missing_from
+
 _open: list[str] = []
 
 
@@ -34,3 +36,6 @@ def range(msg: str, *args: object, **names: object) -> Iterator[None]:
         yield
     finally:
         range_pop()
+
+
+__getattr__ = missing_from("torch.cuda.nvtx")

@@ -12,6 +12,7 @@ from stridescope.engine.dispatch.recorded import Interceptors
 from stridescope.engine.dispatch.tracking import track
 from stridescope.engine.events import journal
 from stridescope.engine.tensor import Tensor, alias
+from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch._ops import overload_of
 
 
@@ -72,5 +73,7 @@ def _own(value: Any, args: tuple[Any, ...]) -> Any:
         return value
     return alias(value)
 
+
+__getattr__ = missing_from("torch.utils._python_dispatch")
 
 __all__ = ["TorchDispatchMode"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pathlib
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 import stridescope.engine.torch as torch
 from stridescope.engine.torch import _absent, _not_yet
+from stridescope.engine.torch._more_names import MORE
 
 Run = Callable[[str], tuple[int, str, str]]
 
@@ -35,6 +37,13 @@ def test_a_missing_function_says_so(name: str) -> None:
         getattr(torch, name)(1)
 
 
+@pytest.mark.parametrize("name", [f"{module}.{name}" for module, names in MORE.items() for name in names.split()])
+def test_a_name_of_pytorchs_says_so(name: str) -> None:
+    module, _, leaf = name.rpartition(".")
+    with pytest.raises(NotImplementedError, match=rf"^{name} is not in Stridescope yet$"):
+        getattr(importlib.import_module(f"stridescope.engine.{module}"), leaf)
+
+
 @pytest.mark.parametrize("module", [*_absent.MODULES])
 def test_a_missing_module_says_so(module: str) -> None:
     with pytest.raises(NotImplementedError, match=rf"^torch\.{module}\.anything is not in Stridescope yet$"):
@@ -54,7 +63,7 @@ def test_missing_modules_can_be_imported(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["utils.tensorboard", "utils.benchmark", "nn.quantized.dynamic", "utils.data.datapipes"]
+    "module", ["utils.tensorboard", "utils.dlpack", "nn.quantized.dynamic", "utils.data.datapipes"]
 )
 def test_missing_parts_of_our_modules_can_be_imported(module: str, run: Run) -> None:
     status, _, errors = run(f"from torch.{module} import Something\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from stridescope.engine.torch._elsewhere import file_of
+from stridescope.engine.torch._not_yet import missing_from
 from stridescope.engine.torch.nn.modules import (
     activation,
     adaptive,
@@ -38,6 +39,8 @@ PARTS = (
     instancenorm, normalization, sparse, padding, distance, fold, pixelshuffle, upsampling, rnn, transformer, adaptive,
     lazy, linear_cross_entropy,
 )  # fmt: skip
+__getattr__ = missing_from("torch.nn.modules")
+
 __all__ = []
 for _part in PARTS:
     for _name, _value in list(vars(_part).items()):

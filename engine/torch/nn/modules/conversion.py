@@ -41,6 +41,18 @@ def replace_data(parameter: Parameter, fn: Callable[[Tensor], Tensor]) -> None:
         grad_mode.enabled = before
 
 
+def renewed(parameter: Any, fn: Callable[[Tensor], Tensor]) -> Parameter:
+    """A new parameter that holds ``fn`` of what this one holds; its gradient too."""
+    before, grad_mode.enabled = grad_mode.enabled, False
+    try:
+        made: Any = Parameter(fn(parameter), parameter.requires_grad)
+        if (grad := parameter.grad) is not None:
+            made.grad = fn(grad).requires_grad_(grad.requires_grad)
+    finally:
+        grad_mode.enabled = before
+    return made  # type: ignore[no-any-return]
+
+
 def parsed_target(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
     """The device, dtype, non_blocking and memory_format that ``Module.to`` was asked for."""
     place, kind = kwargs.get("device"), kwargs.get("dtype")

@@ -10,10 +10,11 @@ from typing import Any, Self
 
 from stridescope.engine.events import journal
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch.__future__ import get_overwrite_module_params_on_conversion
 from stridescope.engine.torch._not_yet import refusing
 from stridescope.engine.torch.nn.modules import everywhere, registering
 from stridescope.engine.torch.nn.modules.calling import HOOKS, call_module
-from stridescope.engine.torch.nn.modules.conversion import clear_grad, parsed_target, replace_data
+from stridescope.engine.torch.nn.modules.conversion import clear_grad, parsed_target, renewed, replace_data
 from stridescope.engine.torch.nn.modules.everywhere import HOOKS_ON_ALL, Registering, replaced
 from stridescope.engine.torch.nn.modules.loading import load_into, saved_state
 from stridescope.engine.torch.nn.modules.paths import METHODS
@@ -294,8 +295,10 @@ class Module:
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for parameter in self._parameters.values():
-            if parameter is not None:
+        for name, parameter in self._parameters.items():
+            if parameter is not None and get_overwrite_module_params_on_conversion():
+                self._parameters[name] = renewed(parameter, fn)
+            elif parameter is not None:
                 replace_data(parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:

@@ -9,6 +9,7 @@ from stridescope.engine.dtype import int64
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.ops.from_data import as_tensor
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch._not_yet import missing_from
 
 
 class _Packed(NamedTuple):
@@ -195,3 +196,6 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """The single sequences of a packed one."""
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)
+
+
+__getattr__ = missing_from("torch.nn.utils.rnn")
