@@ -134,7 +134,7 @@ def evaluate(state: State, text: str, level: int = 0) -> Any:
     except (SyntaxError, ValueError) as error:
         why = tr("in the past only expressions can be looked at: {why}", why=error)
         raise NotRecorded(why) from None
-    frames = state.frames[::-1]
+    frames = state.stack[::-1]
     try:
         return _Evaluator(state, frames[level] if level < len(frames) else None, state.frames).value(tree.body)
     except NotRecorded:

@@ -130,7 +130,7 @@ def _last_word(text: str) -> str:
 
 
 def _recorded_names(moment: Moment, text: str) -> tuple[str, ...]:
-    names = {name for frame in moment.state.frames for name in frame.names}
+    names = {name for frame in (*moment.state.stack, *moment.state.frames[:1]) for name in frame.names}
     return tuple(sorted(name for name in names if name.startswith(_last_word(text))))
 
 

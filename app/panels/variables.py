@@ -87,7 +87,10 @@ class VariablesPanel(Table):
 
     def _ask(self, place: Place) -> None:
         assert self._moment is not None
-        level = [frame.id for frame in reversed(self._moment.state.frames)].index(place.frame)
+        stack = [frame.id for frame in reversed(self._moment.state.stack)]
+        if place.frame not in stack:  # it waits: the worker looks at the calls that run
+            return
+        level = stack.index(place.frame)
         self._asked += 1
         self._questions[self._asked] = place
         self.inspect.emit(Inspect(self._asked, place.name, place.path, place.first, place.count or AT_ONCE, level))

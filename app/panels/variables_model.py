@@ -72,23 +72,38 @@ class Variable:
 def variables(
     moment: Moment, opened: Collection[Place] = (), insides: Mapping[Place, Inside] | None = None
 ) -> list[Variable]:
-    """Return the rows of all frames, each frame under its title, the innermost first.
+    """Return the rows of all frames, each frame under its title, the innermost first, those that wait at the end.
 
     ``insides`` is what the worker told of opened places at the head; without it, as in the past, what is recorded of
     the tensors inside stands in its place.
     """
     rows: list[Variable] = []
-    frames = moment.state.frames
+    frames = moment.state.stack
     between = max(0, len(frames) - 1 - MOST_FRAMES)  # of a deep recursion
     for frame in [*reversed(frames[1 + between :]), *frames[:1]]:
         if between and frame is frames[0]:
             rows.append(Variable(frame.id, "…", tr("{n} more calls", n=between)))
-        if len(frames) > 1:
+        if len(moment.state.frames) > 1:
             rows.append(Variable(frame.id, "", title(frame)))
-        for name in frame.names:
-            if not _INSIDE.search(name):
-                rows += _named(moment, frame, name, opened, insides)
+        rows += _names_of(moment, frame, opened, insides)
+    for frame in waiting(moment.state)[:MOST_FRAMES]:
+        rows.append(Variable(frame.id, "", tr("{call} elsewhere", call=title(frame))))
+        rows += _names_of(moment, frame, opened, None)
     return rows
+
+
+def waiting(state: State) -> list[Frame]:
+    """Return the calls that do not run here: generators and coroutines that wait, and those of other threads."""
+    here = {frame.id for frame in state.stack}
+    return [frame for frame in state.frames if frame.id not in here]
+
+
+def _names_of(
+    moment: Moment, frame: Frame, opened: Collection[Place], insides: Mapping[Place, Inside] | None
+) -> Iterator[Variable]:
+    for name in frame.names:
+        if not _INSIDE.search(name):
+            yield from _named(moment, frame, name, opened, insides)
 
 
 def title(frame: Frame) -> str:
@@ -215,7 +230,7 @@ class Call:
 def calls(moment: Moment) -> list[Call]:
     """Return the call stack, innermost first."""
     found = []
-    for frame in reversed(moment.state.frames):
+    for frame in reversed(moment.state.stack):
         source = moment.recording.sources.get(frame.source)
         place = f"{file_name(source.path)}:{frame.line}" if source else str(frame.line)
         found.append(Call(frame.id, title(frame), place))

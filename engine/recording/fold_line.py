@@ -26,19 +26,22 @@ def _frame_entered(machine: Machine, wire: Wire) -> None:
     _forget_names(machine, frame)
     machine.frames.pop(frame)
     machine.frames.put(frame, Frame(frame, parent, source, function, line, {}))
-    machine.source, machine.line = source, line
+    machine.source, machine.line, machine.here = source, line, frame
 
 
 def _frame_left(machine: Machine, wire: Wire) -> None:
     _forget_names(machine, wire[1])
-    machine.frames.pop(wire[1])
+    left = machine.frames.pop(wire[1])
     if machine.frames.rows:
-        top = next(reversed(machine.frames.rows.values()))
-        machine.source, machine.line = top.source, top.line
+        # What called it goes on; the call entered last may be a generator that waits, or another thread's.
+        caller = machine.frames.get(left.parent) if left is not None else None
+        top = caller or next(reversed(machine.frames.rows.values()))
+        machine.source, machine.line, machine.here = top.source, top.line, top.id
 
 
 def _line_reached(machine: Machine, wire: Wire) -> None:
-    _, frame, machine.source, machine.line = wire
+    _, machine.here, machine.source, machine.line = wire
+    frame = machine.here
     if (row := machine.frames.edit(frame)) is not None:
         row.line = machine.line
     machine.error = None  # whatever was raised has been caught

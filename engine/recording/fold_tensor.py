@@ -31,7 +31,8 @@ _SUMMARY_FIELDS = [field.name for field in dataclasses.fields(StorageSummarised)
 
 
 def _op_began(machine: Machine, wire: Wire) -> None:
-    _, op, inputs, arguments, _frame, source, line, column, end_line, end_column = wire
+    _, op, inputs, arguments, frame, source, line, column, end_line, end_column = wire
+    machine.here = frame or machine.here
     span = Span(source, line, column, end_line, end_column)
     machine.ops.append(OpState(op, machine.step, inputs, arguments, (), span, (), running=True))
 

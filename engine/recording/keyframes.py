@@ -156,6 +156,7 @@ class _Rest(msgspec.Struct, array_like=True):
     request: RequestState | None
     extra: Extra
     forwards: tuple[int, ...]
+    here: int = 0
 
 
 def _rest(state: State, extra: Extra) -> _Rest:
@@ -165,7 +166,7 @@ def _rest(state: State, extra: Extra) -> _Rest:
         backward.sent = []
     return _Rest(
         state.step, state.line, state.source, state.status, state.error, state.ops, state.op, backward,
-        allocator.pending, allocator.statistics, allocator.request, extra, state.forwards,
+        allocator.pending, allocator.statistics, allocator.request, extra, state.forwards, state.here,
     )  # fmt: skip
 
 
@@ -229,6 +230,7 @@ def _state(rest: _Rest, rows: dict[int, list[Wire]], load: Load) -> State:
         ops=rest.ops,
         modules=_modules(rows),
         forwards=rest.forwards,
+        here=rest.here,
     )
 
 

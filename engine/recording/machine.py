@@ -135,7 +135,7 @@ class Machine:
         self.backward: BackwardState | None = None
         self.outer: list[BackwardState] = []
         self.allocator = AllocatorState()
-        self.line = self.source = 0
+        self.line = self.source = self.here = 0
         self.status: int | None = None
         self.error: tuple[str, str, Span] | None = None
         # What is known of version counters outlives their tensors: a saved tensor may come back.
@@ -241,6 +241,7 @@ class Machine:
             ops=ops,
             modules=modules,
             forwards=self.forwards,
+            here=self.here,
         )
 
     def twin(self) -> Machine:
@@ -278,7 +279,7 @@ def extra_of(machine: Machine) -> Extra:
 def machine_from(state: State, extra: Extra) -> Machine:
     """Build the machine whose snapshot is ``state``. Both are taken over: the caller keeps neither."""
     machine = Machine()
-    machine.step, machine.line, machine.source = state.step, state.line, state.source
+    machine.step, machine.line, machine.source, machine.here = state.step, state.line, state.source, state.here
     machine.status, machine.error = state.status, state.error
     machine.frames = Shelf(_copied_frame, {frame.id: frame for frame in state.frames})
     machine.tensors = Shelf(copy.copy, state.tensors)

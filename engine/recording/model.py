@@ -190,7 +190,8 @@ class OpState:
 class State:
     """The whole machine at ``step``.
 
-    ``frames`` are the calls that run, the module first. ``ops`` are the ops that run, outermost first: an op that is
+    ``frames`` are the calls that have not ended, in the order in which they began; ``here`` is the one whose line or op
+    was told last, 0 where that is not known. ``ops`` are the ops that run, outermost first: an op that is
     made of others has them inside; ``op`` is the innermost, or the last one when none runs. ``forwards`` are the
     modules whose forward runs, outermost first.
     """
@@ -210,3 +211,15 @@ class State:
     ops: list[OpState] = dataclasses.field(default_factory=list)
     modules: dict[int, ModuleState] = dataclasses.field(default_factory=dict)
     forwards: tuple[int, ...] = ()
+    here: int = 0
+
+    @property
+    def stack(self) -> list[Frame]:
+        """The calls that led to ``here``, outermost first: without generators that wait, and without other threads."""
+        by_id = {frame.id: frame for frame in self.frames}
+        found: list[Frame] = []
+        at = by_id.pop(self.here, None)
+        while at is not None:
+            found.append(at)
+            at = by_id.pop(at.parent, None)
+        return found[::-1] or self.frames

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -268,6 +269,20 @@ def allocator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recording]:
     """The recording of a script on the simulated GPU."""
     with Recording.open(write_recording(tmp_path_factory.mktemp("allocator"), "allocator")) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def record_file() -> Callable[[Path, Path], Recording]:
+    """Run a script from the command line, recorded into a folder; it may fail."""
+
+    def recorded(script: Path, folder: Path) -> Recording:
+        target = folder / "run.stride"
+        command = [sys.executable, "-P", "-m", "stridescope.app.cli", "record", str(script), "-o", str(target)]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert ended.returncode in (0, 1), ended.stderr
+        return Recording.open(target)
+
+    return recorded
 
 
 @pytest.fixture

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,14 +39,11 @@ print("end")
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recording]:
+def session(tmp_path_factory: pytest.TempPathFactory, record_file: Callable[[Path, Path], Recording]) -> Recording:
     """The recording of a small model with hooks."""
-    folder = tmp_path_factory.mktemp("model")
-    (folder / "script.py").write_text(SCRIPT, encoding="utf-8")
-    command = ["record", str(folder / "script.py"), "-o", str(folder / "run.stride")]
-    subprocess.run([sys.executable, "-P", "-m", "stridescope.app.cli", *command], check=True, timeout=60)
-    with Recording.open(folder / "run.stride") as recording:
-        yield recording
+    script = tmp_path_factory.mktemp("model") / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    return record_file(script, script.parent)
 
 
 def at_line(recording: Recording, line: int) -> Moment:

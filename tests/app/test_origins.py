@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -28,13 +28,11 @@ end = True
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+def session(tmp_path_factory: pytest.TempPathFactory, record_file: Callable[[Path, Path], Recording]) -> Recording:
     """The script, run and recorded."""
-    folder = tmp_path_factory.mktemp("origins")
-    (folder / "mine.py").write_text(SCRIPT, encoding="utf-8")
-    command = [sys.executable, "-P", "-m", "stridescope.app.cli", "record", "mine.py", "-o", "mine.stride"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
-    return Recording.open(folder / "mine.stride")
+    script = tmp_path_factory.mktemp("origins") / "mine.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    return record_file(script, script.parent)
 
 
 @pytest.fixture(scope="module")
