@@ -243,6 +243,8 @@ def _same(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Ints, dila
     low, high = [t // 2 for t in total], [t - t // 2 for t in total]
     if low == high:
         return convolved(input, weight, bias, stride, low, dilation, False, (0,) * dims, groups)
+    if groups <= 0:  # refused before anything is said of the padding
+        return convolved(input, weight, bias, stride, low, dilation, False, (0,) * dims, groups)
     warn_once(
         internal(
             "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "

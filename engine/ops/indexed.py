@@ -182,9 +182,9 @@ def _reduced_rows(self: Tensor, dim: int, index: Tensor, reduce: str, include_se
 def _index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool) -> Tensor:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    dim = _along("index_reduce_", self, dim, index, source)
     warn_once(internal("index_reduce() is in beta and the API may change at any time.",
                        "aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523"))  # fmt: skip
-    dim = _along("index_reduce_", self, dim, index, source)
     _need_index_reduce(self, include_self)
     where = _reduced_rows(self, dim, index, reduce, include_self)
     result = _copy_of(self)

@@ -14,6 +14,7 @@ import numpy as np
 from stridescope.engine.autograd.modes import grad_mode, in_cpp
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.overlap import refuse_overlap
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, dtype, float32, float64, scalar_name
 from stridescope.engine.kernels.normal_rows import as_rows, centre, gradient_of_rows, inverse_deviation
@@ -21,7 +22,7 @@ from stridescope.engine.layout import is_channels_last, suggests_channels_last, 
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor, dense, fresh
+from stridescope.engine.tensor import Tensor, bump_version, dense, fresh
 
 Ints = Sequence[int]
 
@@ -311,8 +312,10 @@ def _instance_norm(
     parts = [None if t is None else t.repeat(count) for t in (weight, bias, running_mean, running_var)]
     out = _checked_batch_norm(flat, *parts, use_input_stats, momentum, eps, cudnn_enabled)  # type: ignore[arg-type, call-arg]
     for running, repeated in ((running_mean, parts[2]), (running_var, parts[3])):
-        if running is not None and repeated is not None:
+        if running is not None and repeated is not None and use_input_stats:
+            refuse_overlap(running, ())
             running._array[...] = resolved(repeated).reshape((count, channels)).mean(0)
+            bump_version(running)
     return out.view(input.shape)
 
 

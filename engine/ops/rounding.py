@@ -14,7 +14,6 @@ from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.result_strides import blank, like_strides, output_strides
 from stridescope.engine.dispatch.run import Strides, cast, into, laid_out, store
 from stridescope.engine.dtype import FLOAT, bool_
-from stridescope.engine.ops.lookup import where
 from stridescope.engine.tensor import Tensor, bump_version, fresh
 
 
@@ -109,7 +108,7 @@ def _sgn_grad(self: Tensor, grad: Tensor, result: Tensor) -> Tensor:
         return zeros(grad.shape, grad)
     size = self.abs()
     turned = grad / size - (grad / self).real * result
-    return where(size == 0, 0, turned)
+    return turned.masked_fill(size == 0, 0)  # type: ignore[no-any-return]
 
 
 define(

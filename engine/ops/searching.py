@@ -17,6 +17,7 @@ from stridescope.engine.ops.extremes import comparable
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, bump_version, fresh
+from stridescope.engine.warn import internal, warn_once
 
 Parts = tuple[Tensor, Tensor, Tensor]
 
@@ -180,6 +181,13 @@ def _side(right: bool, side: str | None) -> str:
     return side
 
 
+SCATTERED = (
+    "torch.searchsorted(): {0} tensor is non-contiguous, this will lower the performance due to extra data copy when "
+    "converting non-contiguous tensor to contiguous, please use contiguous {0} tensor if possible. This message will "
+    "only appear once per program."
+)
+
+
 def _check_search(sequence: Tensor, values: Any, sorter: Tensor | None) -> None:
     a, b = list(sequence.shape), list(values.shape) if isinstance(values, Tensor) else []
     if not a:
@@ -207,6 +215,13 @@ def _check_search(sequence: Tensor, values: Any, sorter: Tensor | None) -> None:
         )
 
 
+def _warn_of_copies(sequence: Tensor, values: Any, sorter: Tensor | None) -> None:
+    """PyTorch lays out row by row what is not, and says so."""
+    for name, tensor, line in (("input value", values, 32), ("boundary", sequence, 38), ("sorter", sorter, 44)):
+        if isinstance(tensor, Tensor) and not tensor._array.flags.c_contiguous:
+            warn_once(internal(SCATTERED.format(name), f"aten/src/ATen/native/BucketizationUtils.h:{line}"))
+
+
 def _searchsorted(
     sequence: Tensor, values: Any, out_int32: bool, right: bool, side: str | None, sorter: Tensor | None
 ) -> Tensor:
@@ -215,6 +230,8 @@ def _searchsorted(
     kind = result_type(sequence, values)
     if kind.category in (BOOL, COMPLEX) and not values._array.size:
         return fresh(np.zeros(values.shape, np.int32 if out_int32 else np.int64), int32 if out_int32 else int64)
+    if not isinstance(values, Tensor) or values._array.size:
+        _warn_of_copies(sequence, values, sorter)
     if kind.category in (BOOL, COMPLEX):
         raise not_implemented("searchsorted_out_cpu", kind)
     edges = resolved(sequence)

@@ -56,6 +56,8 @@ def _unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
                 "is "
                 f"not divisible by {r}"
             )
+    if not self._array.size:  # PyTorch gives what has no elements back in its own shape
+        return _made(resolved(self), self)
     n = len(lead)
     array = resolved(self).reshape((*lead, c, h // r, r, w // r, r))
     moved = array.transpose((*range(n), n, n + 2, n + 4, n + 1, n + 3))

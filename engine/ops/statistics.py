@@ -123,6 +123,8 @@ def _bincount(self: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     array = self._array
+    if array.ndim == 1 and not array.size and self.dtype.category == INTEGER:  # without a look at the weights
+        return fresh(np.zeros(minlength, np.int64), int64, self.device)
     if self.dtype.category != INTEGER:
         raise not_implemented("bincount_cpu", self.dtype)
     if array.ndim != 1 or (array.size and array.min() < 0):
@@ -369,6 +371,8 @@ def _centred(
         mean = rows.sum(1) / rows.new_full((), count) if count else rows.sum(1)
         return rows - mean.unsqueeze(1), count - correction
     total = weights.sum()
+    if not bool(total != 0):
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
     mean = ((rows * weights).sum(1) / total).unsqueeze(1)
     if correction == 0:
         norm = total

@@ -110,25 +110,31 @@ linalg_cross: Op = define(
 )
 
 
-def _cross(self: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+def _cross(self: Tensor, other: Tensor, dim: int | None = None, out: Tensor | None = None) -> Tensor:
     if dim is None:
-        warn_once(
-            internal(
-                "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
-                "explicitly or simply use torch.linalg.cross.\nThe default value of dim will change to agree with that "
-                "of linalg.cross in a future release.",
-                "aten/src/ATen/native/Cross.cpp:63",
-            )
-        )
+        if out is None:  # with out= PyTorch says nothing
+            _warn_of_no_dim()
         dim = next((d for d, n in enumerate(self.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
     return linalg_cross.call(self, other, dim)  # type: ignore[no-any-return]
 
 
+def _warn_of_no_dim() -> None:
+    warn_once(
+        internal(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim "
+            "explicitly or simply use torch.linalg.cross.\nThe default value of dim will change to agree with that "
+            "of linalg.cross in a future release.",
+            "aten/src/ATen/native/Cross.cpp:63",
+        )
+    )
+
+
 define(
     "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
     doc="The cross product of vectors of three elements.",
-    composite=_cross,
+    composite=lambda self, other, dim: _cross(self, other, dim),
+    out=_cross,
     samples=[((4, 3), (4, 3), 1)],
 )

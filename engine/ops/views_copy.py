@@ -98,8 +98,17 @@ def _same_layout(self: Tensor) -> Tensor:
     return copied
 
 
+SPREAD_OUT = (
+    "!self.requires_grad() || self.is_contiguous() INTERNAL ASSERT FAILED at "
+    '"/__w/pytorch/pytorch/aten/src/ATen/native/TensorShape.cpp":4754, please report a bug to PyTorch. '
+    "as_strided_scatter is currently only supported for contiguous inputs"
+)
+
+
 def _scattered(op: Op) -> Any:
     def run(self: Tensor, src: Tensor, *args: Any) -> Tensor:
+        if self._requires_grad and op is views_select.as_strided and not self._array.flags.c_contiguous:
+            raise RuntimeError(SPREAD_OUT)
         result = _same_layout(self)
         part = op.call(result, *args)
         if part._array.shape != src._array.shape:
