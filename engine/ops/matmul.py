@@ -342,7 +342,7 @@ def _matmul_into(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
         need_dtype(out, self.dtype)
     elif a and b and _folds(self, other):
         _check_folded(self, other, out)
-    elif a > 2 or b > 2 and a:
+    elif min(a, b) and max(a, b) > 2:
         return _batched(self, other, lambda left, right: _bmm_into(left, right, out))
     return matmul.call(self, other)  # type: ignore[no-any-return]
 

@@ -197,7 +197,10 @@ def _group_back(
     output_mask: Sequence[bool],
 ) -> tuple[Any, ...]:
     if not input._array.size:
-        return _blank(input, weight, weight, output_mask)
+        found_none = _blank(input, weight, weight, output_mask)
+        if N and not HxW and found_none[1] is not None:  # the deviation of nothing is NaN
+            found_none[1]._array[...] = np.nan
+        return found_none
     shape, kind = input._array.shape, input.dtype if weight is None else weight.dtype
     grad, hat = as_rows(resolved(grad_out), N * group), as_rows(resolved(input), N * group)
     spread = as_rows(resolved(rstd), N * group)

@@ -228,7 +228,7 @@ def _check_features(name: str, tensor: Tensor | None, count: int) -> None:
 
 def _blank(input: Tensor, weight: Tensor | None, bias: Tensor | None) -> Any:
     """What an input without elements becomes."""
-    out = input.clone() if weight is None else input.clone() * weight[0]
+    out = input.clone() if weight is None else input.clone() * weight.select(0, 0)
     return out if bias is None else out + bias[0]
 
 

@@ -247,7 +247,7 @@ def text(self: Tensor, *, tensor_contents: str | None = None) -> str:
         read_back(self)
         body = "..." if self.device.type == "meta" else contents(self, len(prefix))
     shown = _joined(prefix + body, _suffixes(self), len(prefix))
-    return f"Parameter({shown})" if not plain and getattr(type(self), "_is_param", False) else shown
+    return f"Parameter({shown})" if not plain and getattr(self, "_is_param", False) else shown
 
 
 def formatted(self: Tensor, specification: str) -> str:

@@ -235,9 +235,12 @@ def flat(values: Any) -> list[Any]:
 
 
 def number(value: Any) -> Any:
-    """A number as JSON can hold it, signs of zero included."""
+    """A number as JSON can hold it, signs of zero included.
+
+    Not those of complex numbers: what gives -0 alone gives 0 in a whole vector, whose length the CPU decides.
+    """
     if isinstance(value, complex):
-        return ["complex", number(value.real), number(value.imag)]
+        return ["complex", *unsigned([number(value.real), number(value.imag)])]
     if isinstance(value, float) and value == 0:
         return "-0" if math.copysign(1, value) < 0 else 0.0
     if isinstance(value, (bool, int, float)):

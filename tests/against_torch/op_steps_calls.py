@@ -238,15 +238,15 @@ def layered(p: OpProgram) -> Any:
                    "channel_shuffle", "interpolate", "unfold", "embedding", "one_hot", "gumbel_shape"])  # fmt: skip
     kind = p.kind(one)
     if name in ("layer_norm", "rms_norm"):
-        return Inexact(getattr(nn, name)(one, one.shape[-size(p, 1) :]))
+        return Inexact(shares(getattr(nn, name)(one, one.shape[-size(p, 1) :])))
     if name == "batch_norm":
         mean, var = made_as(p, (4,), kind).nan_to_num(0, 1, -1), torch.ones(4, dtype=one.dtype)
         found = nn.batch_norm(one, mean, var, training=p.pick([True, False]))
-        return Inexact([found, mean, var])
+        return Inexact([shares(found), mean, var])
     if name == "group_norm":
-        return Inexact(nn.group_norm(one, p.pick([1, 2, 4, 3])))
+        return Inexact(shares(nn.group_norm(one, p.pick([1, 2, 4, 3]))))
     if name in ("instance_norm", "normalize"):
-        return Inexact(getattr(nn, name)(one))
+        return Inexact(shares(getattr(nn, name)(one)))
     if name == "local_response_norm":
         return Inexact(nn.local_response_norm(one, 2))
     if name == "linear":

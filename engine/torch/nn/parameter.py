@@ -26,8 +26,21 @@ def as_type(kind: type[Tensor], data: Tensor) -> Any:
     return made
 
 
-class Parameter(Tensor):
-    """A tensor that is a module's parameter; it requires grad unless told otherwise."""
+class _Parameters(type):
+    """Counts instances of a tensor's subclass that were made parameters as Parameters too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        own = super().__instancecheck__(instance)
+        return (
+            own or cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False) is True
+        )
+
+
+class Parameter(Tensor, metaclass=_Parameters):
+    """A tensor that is a module's parameter; it requires grad unless told otherwise.
+
+    Of an instance of a user's subclass of Tensor it is an instance of that class.
+    """
 
     __slots__ = ()
     __torch_function__ = disabled
@@ -38,6 +51,8 @@ class Parameter(Tensor):
             from stridescope.engine import torch
 
             data = torch.empty(0)  # type: ignore[misc]
+        if cls is Parameter and type(data) not in TENSOR_TYPES and not _is_ours(type(data)):
+            return _of_subclass(data, requires_grad)
         made = as_type(cls, data)
         if requires_grad:
             require_grad(made)
@@ -80,6 +95,23 @@ class Buffer(Tensor):
 
     def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
         """Nothing is left to do; see ``__new__``."""
+
+
+def _is_ours(kind: type) -> bool:
+    return issubclass(kind, (Parameter, Buffer)) or kind.__module__.partition(".")[0] in ("torch", "stridescope")
+
+
+def _of_subclass(data: Tensor, requires_grad: bool) -> Any:
+    """The parameter that keeps the class of its data; RuntimeError when ``detach`` does not."""
+    made: Any = data.detach().requires_grad_(requires_grad)
+    if type(made) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that detach() returns an "
+            f"instance of the same type, but return type {type(made).__name__} was found instead. To use the type as a "
+            "Parameter, please correct the detach() semantics defined by its __torch_dispatch__() implementation."
+        )
+    vars(made)["_is_param"] = True
+    return made
 
 
 def _rebuilt(kind: type[Parameter], data: Tensor, requires_grad: bool) -> Parameter:

@@ -99,6 +99,10 @@ PRINTED: list[tuple[str, str]] = [
      '(tensor([27.6097-109.1856j, -0.1262-0.1187j]),)'),
     ('torch.autograd.grad((-2.25 ** (p := torch.tensor([0.5 - 1j, 2], requires_grad=True))).sum().abs(), p)',
      '(tensor([0.9797+0.7210j, 4.0415-0.7210j]),)'),
+    ('torch.matmul(f[None], s, out=torch.zeros(0))',
+     'RuntimeError: both arguments to matmul need to be at least 1D, but they are 3D and 0D'),
+    ('torch.matmul(s, f[None], out=torch.zeros(0))',
+     'RuntimeError: both arguments to matmul need to be at least 1D, but they are 0D and 3D'),
 ]
 # fmt: on
 
