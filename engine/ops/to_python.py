@@ -97,7 +97,7 @@ def truth(self: Tensor) -> bool:
 def _single(self: Tensor, *, warned: bool = True) -> Any:
     if before_reading:
         _told(self, False)
-    if warned and self._requires_grad:
+    if warned and self._requires_grad and grad_mode.enabled:
         warn_once(_TO_SCALAR)
     if self._array.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")

@@ -62,10 +62,19 @@ class Adam(MomentOptimizer):
         grad = self._weighted(param, grad, group, lr)
         mean, square = self._moments(state, grad, beta1, beta2)
         if group["amsgrad"]:
-            square = torch.maximum(state["max_exp_avg_sq"], square, out=state["max_exp_avg_sq"])
+            square = _largest(state["max_exp_avg_sq"], square, group["differentiable"])
         denominator = (square.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])
         mean = mean.clone() if group["differentiable"] else mean
         param.addcdiv_(mean, denominator, value=-(lr / (1 - beta1**step)))
+
+
+def _largest(peak: Tensor, square: Tensor, differentiable: bool) -> Tensor:
+    """Keep the largest mean square; with a graph where the step shall be differentiated."""
+    if differentiable:
+        kept: Tensor = peak.copy_(torch.maximum(peak.clone(), square))
+    else:
+        kept = torch.maximum(peak, square, out=peak)
+    return kept
 
 
 def _check_tensor_options(lr: Any, betas: tuple[Any, Any], foreach: Any, capturable: bool) -> None:

@@ -7,11 +7,13 @@ from typing import Any
 
 from stridescope.engine import torch
 from stridescope.engine.autograd.modes import enable_grad, set_grad_enabled
+from stridescope.engine.autograd.policies import _unsafe_preserve_version_counter
 from stridescope.engine.dtype import dtype
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch._in_each import in_each
 from stridescope.engine.torch.optim.optimizer import Optimizer
 
+FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
 CAPTURABLE_DEVICES = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
 
 
@@ -56,6 +58,8 @@ class SingleTensorOptimizer(Optimizer):
         for param in group["params"]:
             grad = param.grad
             if grad is not None:
+                if group.get("fused"):
+                    _check_fused(param)
                 self._refuse(param, group)
                 state = self._state_of(param, group)
                 if not state:
@@ -72,7 +76,12 @@ class SingleTensorOptimizer(Optimizer):
         if self._as_real and param.is_complex():
             param, grad = torch.view_as_real(param), torch.view_as_real(grad)
             state = {key: _real(value) for key, value in state.items()}
-        self._update(param, grad, state, group)
+        if not group.get("fused"):
+            return self._update(param, grad, state, group)
+        # a fused kernel counts no write but that of the step
+        kept = (value for key, value in state.items() if key != "step" and isinstance(value, Tensor))
+        with _unsafe_preserve_version_counter((param, *kept)):
+            return self._update(param, grad, state, group)
 
     def _check_capturable(self, param: Tensor, state: dict[str, Any], foreach: bool) -> None:
         on, devices = param.device.type, CAPTURABLE_DEVICES if self._xla[foreach] else CAPTURABLE_DEVICES[:-1]
@@ -87,6 +96,14 @@ class SingleTensorOptimizer(Optimizer):
                 found = self.state.get(param, {})
                 if "step" in found and not isinstance(found["step"], Tensor):
                     found["step"] = counter(float(found["step"]), param, group)
+
+
+def _check_fused(param: Tensor) -> None:
+    if not param.is_floating_point():
+        raise RuntimeError(
+            "`fused=True` requires all the params to be floating point Tensors of supported devices: "
+            f"{FUSED_DEVICES} but {param.dtype} and {param.device.type}"
+        )
 
 
 def _real(value: Any) -> Any:
