@@ -16,6 +16,7 @@ from stridescope.engine.events import journal
 from stridescope.engine.ops import (
     attributes,
     complexes,
+    exchange,
     indexing,
     linalg_lu,
     norms,
@@ -43,6 +44,7 @@ WITH_METHODS = (
     spectral,
     removed,
     views_split,
+    exchange,
 )
 
 

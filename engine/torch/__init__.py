@@ -33,6 +33,7 @@ from stridescope.engine.layout import (
 )
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.ops import distance as _distance
+from stridescope.engine.ops import exchange as _exchange
 from stridescope.engine.ops import indexed as _indexed
 from stridescope.engine.ops import joining as _joining
 from stridescope.engine.ops import linalg_lu as _linalg_lu
@@ -76,6 +77,7 @@ from stridescope.engine.warn import warn as _warn
 _watch_devices()
 globals().update({name: function for name, function in FUNCTIONS["torch"].items() if name not in METHODS_ONLY})
 globals().update(_views_shape.FUNCTIONS)
+globals().update(_exchange.FUNCTIONS)
 globals().update(_joining.FUNCTIONS)
 globals().update(_selecting.FUNCTIONS)
 globals().update(_windows.FUNCTIONS)

@@ -13,7 +13,7 @@ FUNCTIONS = (
     "batch_norm_backward_elemt", "batch_norm_backward_reduce", "batch_norm_elemt",
     "batch_norm_gather_stats", "batch_norm_gather_stats_with_counts", "batch_norm_stats", "batch_norm_update_stats",
     "choose_qparams_optimized", "cond", "conv_tbc", "dequantize", "dsmm", "empty_quantized",
-    "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine", "fork", "from_dlpack",
+    "fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine", "fork",
     "from_file", "fused_moving_avg_obs_fake_quant", "hsmm", "hspmm", "int_repr", "lobpcg",
     "native_channel_shuffle", "native_norm",
     "q_per_channel_axis", "q_per_channel_scales", "q_per_channel_zero_points", "q_scale", "q_zero_point",
@@ -22,7 +22,7 @@ FUNCTIONS = (
     "quantized_max_pool2d", "quantized_max_pool3d", "quantized_rnn_relu_cell", "quantized_rnn_tanh_cell",
     "resize_as_sparse_", "saddmm", "segment_reduce", "slice_inverse", "smm", "sparse_bsc_tensor",
     "sparse_bsr_tensor", "sparse_compressed_tensor", "sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor",
-    "sspaddmm", "to_dlpack", "wait", "while_loop",
+    "sspaddmm", "wait", "while_loop",
 )  # fmt: skip
 # Public names of PyTorch's modules that are not here.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -52,7 +52,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "torch.utils": (
         "ThroughputBenchmark", "backend_registration", "bottleneck", "bundled_inputs", "collect_env",
-        "cpp_extension", "dlpack", "file_baton", "_device", "_foreach_utils", "viz",
+        "cpp_extension", "file_baton", "_device", "_foreach_utils", "viz",
         "show_pickle", "mkldnn", "mobile_optimizer", "model_zoo", "throughput_benchmark",
         "weak",
     ),

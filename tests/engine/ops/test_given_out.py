@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""What is written into a tensor of the caller's, and which tensors PyTorch 2.13 refuses before what else it refuses."""
+"""Calls whose answers random programs found: what is written into a tensor of the caller, and refused, by PyTorch 2.13."""
 
 from __future__ import annotations
 
@@ -103,6 +103,12 @@ PRINTED: list[tuple[str, str]] = [
      'RuntimeError: both arguments to matmul need to be at least 1D, but they are 3D and 0D'),
     ('torch.matmul(s, f[None], out=torch.zeros(0))',
      'RuntimeError: both arguments to matmul need to be at least 1D, but they are 0D and 3D'),
+    ('torch.special.zeta(n, 1)',
+     'tensor([inf, nan, nan, 1.])'),
+    ('torch.special.zeta(n, torch.tensor([0.5, -0.5, 1.0, -0.5]))',
+     'tensor([inf, nan, nan, inf])'),
+    ('torch.special.zeta(n[3:], 2)',
+     'tensor([nan])'),
 ]
 # fmt: on
 

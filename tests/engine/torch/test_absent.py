@@ -63,7 +63,7 @@ def test_missing_modules_can_be_imported(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["utils.tensorboard", "utils.dlpack", "nn.quantized.dynamic", "utils.data.datapipes"]
+    "module", ["utils.tensorboard", "utils.bottleneck", "nn.quantized.dynamic", "utils.data.datapipes"]
 )
 def test_missing_parts_of_our_modules_can_be_imported(module: str, run: Run) -> None:
     status, _, errors = run(f"from torch.{module} import Something\n")
