@@ -24,6 +24,7 @@ from stridescope.engine.recording.model import Span, State
 
 MOST_EVENTS = 4000  # of one op: a long loop inside an op is told by its first events
 MOST_LEAVES = 6  # named at the end of a backward pass
+MOST_PRINTED, MOST_NAMES = 200, 4  # characters and names that a line without ops is told by
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,8 +155,10 @@ def _latest(moment: Moment, last: int) -> list[ev.Event]:
 
 def _line_sentences(told: list[ev.Event]) -> list[str]:
     """Return what a line without ops did: what it printed and what its names stand for now."""
-    kinds = (ev.OutputWritten, ev.NameBound, ev.ModuleNamed)
-    return [_esc(sentence(e)) for e in told if isinstance(e, kinds)][:4]
+    printed = "".join(e.text for e in told if isinstance(e, ev.OutputWritten)).strip()
+    cut = printed if len(printed) <= MOST_PRINTED else printed[:MOST_PRINTED] + "…"
+    bound = [_esc(sentence(e)) for e in told if isinstance(e, (ev.NameBound, ev.ModuleNamed))]
+    return ([_esc(tr(ev.OutputWritten.sentence, text=cut))] if printed else []) + bound[:MOST_NAMES]
 
 
 def _coming(moment: Moment, event: ev.Event) -> str:
