@@ -315,10 +315,10 @@ def _zeta(a: Any, b: Any) -> Any:
     kind = np.asarray(a).dtype
     result = special.zeta(np.asarray(a, np.float64), np.asarray(b, np.float64))
     # PyTorch: infinite at a == 1 and at the poles b = 0, -1, …; undefined below 1 and for other negative b.
-    result = np.where(np.isinf(a), _first_terms(b), result)
+    result = np.where(np.isposinf(b), np.nan, np.where(np.isinf(a), _first_terms(b), result))
     whole = np.floor(b) == b
     bad = np.where(np.less_equal(b, 0), np.where(whole, np.inf, np.nan), result)
-    bad = np.where(np.less_equal(b, 0) & ~whole & (np.floor(a) == a), _shifted(np.where(np.isinf(a), 2, a), b), bad)
+    bad = np.where(np.less_equal(b, 0) & ~whole & (np.floor(a) == a), _shifted(np.where(np.isfinite(a), a, 2), b), bad)
     bad = np.where(np.isposinf(a) & ~(np.less_equal(b, 0) & whole), _first_terms(b), bad)
     return np.where(np.equal(a, 1), np.inf, np.where(np.less(a, 1), np.nan, bad)).astype(kind)
 

@@ -109,6 +109,8 @@ PRINTED: list[tuple[str, str]] = [
      'tensor([inf, nan, nan, inf])'),
     ('torch.special.zeta(n[3:], 2)',
      'tensor([nan])'),
+    ('torch.special.zeta(2.0, n)',
+     'tensor([1.6449,    nan,    inf,    nan])'),
 ]
 # fmt: on
 
