@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.layout import contiguous_strides, dense_strides_like
-from stridescope.engine.tensor import Tensor, fresh
+from stridescope.engine.layout import Layout, contiguous_strides, dense_strides_like
+from stridescope.engine.tensor import Tensor, fresh, over
 
 
 def blank(sizes: Sequence[int], strides: Sequence[int], like: Any, value: int = 0) -> Tensor:
-    """A tensor of these dense sizes and strides, filled with ``value``; dtype and device are those of ``like``."""
+    """A tensor of these sizes and strides, filled with ``value``; dtype and device are those of ``like``."""
     kind = like.dtype.np
-    count = 1
-    for size in sizes:
-        count *= size
+    layout = Layout(tuple(sizes), tuple(strides))
+    count = layout.extent()
     memory = np.full(count, value, kind) if value else np.zeros(count, kind)
+    if count > layout.numel:  # a storage is made of memory without gaps
+        return over(fresh(memory, like.dtype, like.device).storage_, layout, like.dtype)
     item = memory.itemsize
     array = np.ndarray(tuple(sizes), kind, memory if count else bytearray(), 0, tuple(s * item for s in strides))
     return fresh(array, like.dtype, like.device)

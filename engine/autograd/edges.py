@@ -105,7 +105,7 @@ def refresh(view: Tensor) -> None:
 def move_hooks(target: Tensor, node: Node) -> None:
     """The tensor gets a new node: hooks registered so far stay with the old one, ``retain_grad`` follows the tensor."""
     target._hooks = None
-    if target._retains_grad:
+    if target._retains_grad and target._node is not None and target._node._hooks is not None:
         old = target._node._hooks.retain.pop(target._output_nr, None)
         if old is not None:
             hooks_of(node).retain[0] = old

@@ -142,8 +142,7 @@ def detach_(self: Tensor) -> Tensor:
             "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
     self._detached = self._detached or self._node is not None
-    self._node, self._requires_grad, self._output_nr = None, False, 0
-    self._retains_grad = False
+    self._node, self._requires_grad, self._output_nr = None, False, 0  # that it retains its grad is not forgotten
     spread_requires_grad(self, False)
     if self._id and (emit := journal.emit) is not None:
         emit((RequiresGradSet.code, self._id, False))

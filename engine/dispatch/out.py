@@ -14,6 +14,7 @@ from stridescope.engine.autograd.modes import ForwardMode, grad_mode
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.out_dtypes import CASTING, OF_COMPLEX, OF_OUT, refusal, refusal_of_one
 from stridescope.engine.dispatch.overlap import PARTIAL, is_lazy, refuse_lazy_overlap, refuse_overlap
+from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import Guarded, Pointwise, flattened, is_of_kernel, placed, store
 from stridescope.engine.dtype import bool_
@@ -31,9 +32,25 @@ RESIZED = (
 BUMPS = {"kron": 0, "empty": 0, "nanmean": 2}
 # Ops that ask for the dtype of ``out`` before they look at the indices, and the errors that come even before that.
 DTYPE_FIRST = frozenset(("take", "gather", "index_select", "masked_select"))
-DTYPE_AT_ONCE = frozenset(("logsumexp", "amax", "amin", "any", "all", "dot", "vdot"))
+DTYPE_AT_ONCE = frozenset(("logsumexp", "amax", "amin", "any", "all", "dot", "vdot", "where"))
 EARLIER = (
     "Dimension", "index_select(): Expected", "index_select(): Index", "masked_select: expected", "take(): Expected",
+)  # fmt: skip
+# Ops whose results have no gradient: ``out`` may require one, and so may what they read.
+UNTRACKED = frozenset(
+    (
+        "eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less", "less_equal", "greater", "greater_equal",
+        "logical_and", "logical_or", "logical_xor", "logical_not", "any", "all", "argmax", "argmin", "isposinf",
+        "isneginf", "signbit", "bucketize", "searchsorted", "isin", "histc", "multinomial", "nonzero",
+    )
+)  # fmt: skip
+# Ops that autograd does not know at all: only leaves that require grad may not be written.
+WITHOUT_FORMULA = frozenset(
+    (
+        "floor_divide", "heaviside", "gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
+        "bitwise_left_shift", "bitwise_right_shift", "rand", "randn", "randint", "randperm", "arange", "full", "eye",
+        "linspace", "logspace", "zeros", "ones", "empty",
+    )
 )  # fmt: skip
 APART = frozenset(
     (
@@ -54,12 +71,16 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
     _refuse_gradients(op, values, targets)
     if op.name in DTYPE_AT_ONCE:
         want = bool_ if op.name in ("any", "all") else values[0].dtype
+        if op.name == "where":
+            want = result_type(*values[1:3])
         if (refused := refusal(op.name, want, targets[0].dtype)) is not None:
             raise refused
     if isinstance(op.run, (Pointwise, Guarded)):
         op.run.admit(*values)
+    at_once = isinstance(op.run, (Pointwise, Guarded))  # others look at the memory when all else is settled
     for target in targets:
-        refuse_overlap(target, values)
+        if at_once:
+            refuse_overlap(target, values)
         if op.name in APART:
             _refuse_sharing(target, values)
     enabled, grad_mode.enabled = grad_mode.enabled, False
@@ -79,7 +100,7 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
                 _refuse_reshaping_an_operand(target, one._array.shape, values)
             casting = op.qualified in CASTING
             plain = several or casting or (op.name in OF_COMPLEX and values[0].dtype.is_complex)
-            written(target, one, "" if plain else op.name)
+            written(target, one, "" if plain else op.name, () if at_once else values)
     finally:
         grad_mode.enabled = enabled
     if op.schema.returns == ("Tensor[]",):
@@ -152,9 +173,14 @@ def _refuse_gradients(op: Op, values: list[Any], targets: Sequence[Tensor]) -> N
         raise NotImplementedError(
             f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
-    if grad_mode.enabled and any(t._requires_grad for t in tensors):
+    if not grad_mode.enabled or op.name in UNTRACKED:
+        return
+    label = op.name
+    if op.name in WITHOUT_FORMULA:
+        label, tensors = f"aten::{op.name}", [t for t in targets if t._node is None]
+    if any(t._requires_grad for t in tensors):
         raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            f"{label}(): functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
 
@@ -169,14 +195,16 @@ def _refuse_sharing(target: Tensor, values: list[Any]) -> None:
             raise RuntimeError(PARTIAL)
 
 
-def written(target: Tensor, result: Tensor, name: str = "") -> Tensor:
-    """Write a result of the op ``name`` into ``target``, which takes its shape.
+def written(target: Tensor, result: Tensor, name: str = "", reads: Sequence[Any] = ()) -> Tensor:
+    """Write a result of the op ``name``, which ``reads`` these, into ``target``, which takes its shape.
 
-    Raises RuntimeError (``cat`` and its like TypeError) when the dtype does not fit.
+    Raises RuntimeError (``cat`` and its like TypeError) when the dtype does not fit, or memory is shared.
     """
     refused = refusal(name, result.dtype, target.dtype)
     if refused is not None:
         raise refused
+    if target._array.shape == result._array.shape:  # another shape takes memory of its own
+        refuse_overlap(target, reads)
     filled(target, result)
     if target._inference:
         check_inference(target)

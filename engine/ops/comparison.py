@@ -11,7 +11,13 @@ from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import into, pointwise, resolved
 from stridescope.engine.dtype import FLOAT, bool_, scalar_name
+from stridescope.engine.ops.arithmetic import real_if
 from stridescope.engine.tensor import Tensor, bump_version
+
+_NO_SLOPE: dict[str, Any] = {
+    "self": lambda grad: grad.new_zeros(grad.shape),
+    "other": lambda grad, other_scalar_type: real_if(other_scalar_type, grad.new_zeros(grad.shape)),
+}
 
 
 def _compare(name: str, function: Callable[..., Any], words: str, takes: str) -> None:
@@ -28,9 +34,7 @@ def _compare(name: str, function: Callable[..., Any], words: str, takes: str) ->
             doc=f"Whether each element is {words} other's, written in place as ones and zeros; no gradient passes.",
             run=into(run),
             node=f"{name.capitalize()}Backward{number}",
-            grads=dict.fromkeys(
-                ("self", "other") if kind == "Tensor" else ("self",), lambda grad: grad.new_zeros(grad.shape)
-            ),
+            grads=_NO_SLOPE if kind == "Tensor" else {"self": _NO_SLOPE["self"]},
             samples=[((3, 4), (4,))] if kind == "Tensor" else [((3, 4), 0.5)],
             function=False,
         )

@@ -42,8 +42,7 @@ def formatted(array: Array, *like: Tensor) -> Array:
 
 
 def _last(tensor: Tensor) -> bool:
-    array = tensor._array
-    return not array.flags.c_contiguous and suggests_channels_last(array.shape, tensor.strides)
+    return suggests_channels_last(tensor._array.shape, tensor.strides)
 
 
 def _last_in_one_dim(weight: Tensor) -> bool:

@@ -31,9 +31,12 @@ from stridescope.engine.warn import internal, warn
 Indices = Sequence[Tensor | None]
 
 
-def _within_bounds(self: Tensor, places: list[Array | None]) -> list[Array | None]:
-    """The positions, checked; zeros in their place where nothing is read, since then any position will do."""
-    if _check_bounds(self._array.shape, places):
+def _within_bounds(self: Tensor, places: list[Array | None], order: Sequence[int] | None = None) -> list[Array | None]:
+    """The positions, checked; zeros in their place where nothing is read, since then any position will do.
+
+    ``order`` lists the dims of the positions from the innermost outwards, as the kernel walks them.
+    """
+    if _check_bounds(self._array.shape, places, order):
         return places
     return [None if place is None else np.zeros_like(place) for place in places]
 
@@ -79,19 +82,25 @@ def _check_mask(mask: Tensor, shape: Sequence[int], dim: int) -> None:
             )
 
 
-def _check_bounds(shape: Sequence[int], indices: Sequence[Array | None]) -> bool:
-    """Refuse positions outside the tensor; False when nothing is read, so that no position was looked at."""
+def _check_bounds(shape: Sequence[int], indices: Sequence[Array | None], order: Sequence[int] | None) -> bool:
+    """Refuse positions outside the tensor; False when nothing is read, so that no position was looked at.
+
+    Named is the first one that the kernel meets; of several indices of one element the first.
+    """
     _refuse_empty_dims(shape, indices)
     unread = 0 in [n for dim, n in enumerate(shape) if dim >= len(indices) or indices[dim] is None]
     given = [(index, shape[dim]) for dim, index in enumerate(indices) if index is not None]
-    for number, (index, size) in enumerate(given):
-        if not index.size or unread:
-            continue
-        wrong = (index < -size) | (index >= size)
-        if wrong.any():
-            bad = int(index[wrong].flat[0])
-            raise IndexError(f"index {bad} is out of bounds for dimension {number} with size {size}")
-    return not unread
+    if unread:
+        return False
+    wrong = [(index < -size) | (index >= size) for index, size in given]
+    if any(w.any() for w in wrong):
+        walked = None if order is None else tuple(reversed(order))
+        first = int(np.argmax(np.logical_or.reduce(wrong).transpose(walked).ravel()))
+        number = next(n for n, w in enumerate(wrong) if w.transpose(walked).ravel()[first])
+        index, size = given[number]
+        bad = int(index.transpose(walked).ravel()[first])
+        raise IndexError(f"index {bad} is out of bounds for dimension {number} with size {size}")
+    return True
 
 
 def _refuse_empty_dims(shape: Sequence[int], indices: Sequence[Array | None]) -> None:
@@ -125,8 +134,13 @@ def key_of(indices: Sequence[Array | None]) -> tuple[Any, ...]:
     return tuple(slice(None) if index is None else index for index in indices)
 
 
-def _result_strides(self: Tensor, indices: Sequence[Array | None]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Shape and strides of the result: the order of dims is that of the source's strides, seen past the indices."""
+def _result_strides(
+    self: Tensor, indices: Sequence[Array | None]
+) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:
+    """Shape and strides of the result, and the order in which the kernel walks the dims of the index tensors.
+
+    The order of dims is that of the source's strides, seen past the indices.
+    """
     ndim = self._array.ndim
     shape, strides = self._array.shape, self.strides
     used = [d for d, index in enumerate(indices) if index is not None]
@@ -139,8 +153,10 @@ def _result_strides(self: Tensor, indices: Sequence[Array | None]) -> tuple[tupl
     source = (*(strides[d] for d in before), *(0,) * len(gathered), *(strides[d] for d in after))
     operands = [source, *(_index_strides(indices[d], full, len(before), len(after)) for d in used)]
     if 0 in full and all((1,) * len(before) + indices[d].shape + (1,) * len(after) == full for d in used):  # type: ignore[union-attr]
-        return full, contiguous_strides(full)  # empty operands of one shape count as contiguous
-    return full, iterator_strides(full, iterator_order([full], operands))
+        return full, contiguous_strides(full), []  # empty operands of one shape count as contiguous
+    order = iterator_order([full], operands)
+    walked = [dim - len(before) for dim in order if 0 <= dim - len(before) < len(gathered)]
+    return full, iterator_strides(full, order), walked
 
 
 def _index_strides(index: Any, full: tuple[int, ...], before: int, after: int) -> tuple[int, ...]:
@@ -174,8 +190,8 @@ def _index(self: Tensor, indices: Indices) -> Tensor:
     places = _broadcast(_opened(self, indices))
     if all(p is None for p in places):
         raise IndexError("at least one index must be given")
-    within = _within_bounds(self, places)
-    shape, strides = _result_strides(self, places)
+    shape, strides, order = _result_strides(self, places)
+    within = _within_bounds(self, places, order)
     values = array[key_of(within)]
     return fresh(laid_out(np.ascontiguousarray(values).reshape(shape), strides), self.dtype, self.device)
 

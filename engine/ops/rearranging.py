@@ -11,7 +11,15 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import int32, int64
-from stridescope.engine.layout import contiguous_format, contiguous_strides, dense_strides_like, wrap_dim, wrap_dims
+from stridescope.engine.layout import (
+    channels_last_strides,
+    contiguous_format,
+    contiguous_strides,
+    dense_strides_like,
+    suggests_channels_last,
+    wrap_dim,
+    wrap_dims,
+)
 from stridescope.engine.ops.copying import clone
 from stridescope.engine.ops.views import expand_, reshape, unsqueeze, view
 from stridescope.engine.ops.views_copy import COPIES
@@ -70,7 +78,20 @@ def _roll(self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> Tensor:
         return _owned(self._array, self, dense_strides_like(self._array.shape, self.strides))
     wrapped = [wrap_dim(d, self._array.ndim, False) for d in dims]
     array = resolved(self)
-    return _owned(np.roll(array, tuple(shifts), tuple(wrapped)) if array.ndim else array, self)
+    if not array.ndim:
+        return _owned(array, self)
+    return _owned(np.roll(array, tuple(shifts), tuple(wrapped)), self, _rolled_strides(self, shifts, wrapped))
+
+
+def _rolled_strides(self: Tensor, shifts: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
+    """The strides of what is cut in two along each dim, one after the other, and joined again the other way round."""
+    shape, strides = self._array.shape, self.strides
+    for shift, dim in zip(shifts, dims, strict=True):
+        cut = -shift % shape[dim]
+        parts = [(*shape[:dim], size, *shape[dim + 1 :]) for size in (shape[dim] - cut, cut)]
+        last = all(suggests_channels_last(part, strides) for part in parts)
+        strides = channels_last_strides(shape) if last else contiguous_strides(shape)
+    return strides
 
 
 roll = define(

@@ -165,8 +165,9 @@ def _nan_to_num(a: Any, nan: float | None, posinf: float | None, neginf: float |
     if a.dtype.kind in "iub":
         return np.positive(a) if a.dtype.kind != "b" else a.copy()
     if a.dtype.kind == "c":
-        parts = [_nan_to_num(part, nan, posinf, neginf) for part in (a.real, a.imag)]
-        return (parts[0] + 1j * parts[1]).astype(a.dtype)
+        cleaned = np.empty_like(a)
+        cleaned.real, cleaned.imag = (_nan_to_num(part, nan, posinf, neginf) for part in (a.real, a.imag))
+        return cleaned
     limits = _limits(a.dtype)
     low = limits[0] if neginf is None else neginf
     high = limits[1] if posinf is None else posinf

@@ -36,6 +36,11 @@ def _blank(like: Tensor) -> Tensor:
     return fresh(laid_out(array, strides), like.dtype, like.device)
 
 
+def _row_major(like: Tensor) -> Tensor:
+    """Row-major zeros in the shape of another tensor."""
+    return fresh(np.zeros(like._array.shape, like.dtype.np), like.dtype, like.device)
+
+
 # ---- bernoulli -------------------------------------------------------------------------------------------------------
 
 
@@ -77,13 +82,13 @@ def _in_memory_order(like: Tensor, values: Array) -> Array:
 define(
     "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
     doc="Ones with the probabilities that the tensor gives, else zeros.",
-    run=lambda self, generator: _bernoulli_into(_blank(self), self, generator),
+    run=lambda self, generator: _bernoulli_into(_row_major(self), self, generator),
     grads={"self": _zeros},
 )
 define(
     "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
     doc="Ones with probability p, else zeros.",
-    run=lambda self, p, generator: random_fill.bernoulli(_blank(self), p, generator),
+    run=lambda self, p, generator: random_fill.bernoulli(_row_major(self), p, generator),
 )
 define(
     "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) -> Tensor(a!)",

@@ -9,7 +9,8 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dispatch.run import cast, resolved
+from stridescope.engine.dispatch.overlap import is_lazy, refuse_internal_overlap, writable
+from stridescope.engine.dispatch.run import cast, on_copy, resolved
 from stridescope.engine.dtype import BOOL, scalar_name
 from stridescope.engine.layout import broadcast_shapes, wrap_dim
 from stridescope.engine.ops.arithmetic import conj
@@ -29,19 +30,63 @@ def _triangle(name: str, cut: Callable[..., Any]) -> Callable[..., Tensor]:
     return run
 
 
+def _in_steps(self: Tensor) -> bool:
+    """Whether the matrices lie one behind the other; of the first dim of four or more all may be one and the same."""
+    (*sizes, rows, columns), (*steps, _, _) = self._array.shape, self.strides
+    expected = rows * columns
+    if len(sizes) < 2:
+        return True
+    for place in range(len(sizes) - 1, -1, -1):
+        if place == 0 and (steps[0] == 0 or sizes[0] == 1):
+            return True
+        if steps[place] != expected:
+            return False
+        expected *= sizes[place]
+    return True
+
+
+def _triangle_in_place(name: str, cut: Callable[..., Any]) -> Callable[..., Tensor]:
+    """Zeros are written where nothing stays, and nothing else: an expanded tensor may so be cut, too."""
+
+    def run(self: Tensor, diagonal: int) -> Tensor:
+        if is_lazy(self):
+            return on_copy(self, run, diagonal)
+        if self._array.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        if not _in_steps(self):
+            refuse_internal_overlap(self)  # PyTorch cuts a copy, and copies that back
+        if self._array.size:
+            writable(self)[np.logical_not(cut(np.ones(self._array.shape, np.bool_), diagonal))] = 0
+        return self
+
+    return run
+
+
 for _name, _cut, _doc in (
     ("tril", np.tril, "The lower triangle; zeros above."),
     ("triu", np.triu, "The upper triangle; zeros below."),
 ):
+    _grads: dict[str, Any] = {
+        "self": (lambda grad, diagonal: grad.tril(diagonal))
+        if _name == "tril"
+        else (lambda grad, diagonal: grad.triu(diagonal))
+    }
     define(
         f"{_name}(Tensor self, SymInt diagonal=0) -> Tensor",
         doc=_doc,
         run=_triangle(_name, _cut),
-        grads={"self": (lambda grad, diagonal: grad.tril(diagonal)) if _name == "tril" else (
-            lambda grad, diagonal: grad.triu(diagonal))},
+        grads=_grads,
         samples=[((3, 4),), ((3, 3), 1)],
-        inplace=True,
-    )  # fmt: skip
+    )
+    define(
+        f"{_name}_(Tensor(a!) self, SymInt diagonal=0) -> Tensor(a!)",
+        doc=f"{_doc} Written in place.",
+        run=_triangle_in_place(_name, _cut),
+        node=f"{_name.title()}Backward0",
+        grads=_grads,
+        samples=[((3, 4),), ((3, 3), 1)],
+        function=False,
+    )
 
 
 def _outer(self: Tensor, vec2: Tensor) -> Tensor:

@@ -107,7 +107,7 @@ def _erfc(a: Any) -> Any:
 def _erfinv(a: Any) -> Any:
     from scipy import special
 
-    return special.erfinv(a)
+    return np.where(np.equal(a, 0), a, special.erfinv(a))  # SciPy's loses the sign of a zero
 
 
 def _acosh_grad(grad: Tensor, self: Tensor) -> Tensor:

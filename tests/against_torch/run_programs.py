@@ -22,6 +22,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import op_steps  # noqa: E402, F401  # importing them registers the steps
 import op_steps_calls  # noqa: E402, F401
 import op_steps_forms  # noqa: E402, F401
+import op_steps_memory  # noqa: E402, F401
 import op_steps_random  # noqa: E402, F401
 import op_steps_reduce  # noqa: E402, F401
 import op_steps_shapes  # noqa: E402, F401

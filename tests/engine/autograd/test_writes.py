@@ -198,3 +198,27 @@ def test_what_was_changed_is_named_by_its_type(dtype: Any, word: str) -> None:
     x.add_(1)
     with pytest.raises(RuntimeError, match=rf"\[{word} \[2\]\]"):
         y.backward()
+
+
+def test_a_detached_tensor_still_says_that_it_retains_its_gradient() -> None:
+    y = leaf(1.0, 2.0).exp()
+    y.sum().backward(inputs=[y], retain_graph=True)
+    y.detach_()
+    assert (y.is_leaf, y.retains_grad) == (True, True)
+    y[:].add_(leaf(3.0, 4.0))
+    assert (y.is_leaf, y.retains_grad, y.grad.tolist()) == (False, True, [1.0, 1.0])
+
+
+def test_a_write_into_a_view_of_a_tensor_with_gaps_passes_gradients_through() -> None:
+    base = torch.arange(6.0).reshape(2, 3)[:, :1].detach()
+    w = leaf(1.0)
+    base[0].mul_(w)
+    (grad,) = torch.autograd.grad(base.sum(), w)
+    assert grad.tolist() == [0.0]
+
+
+def test_a_comparison_in_place_gives_real_operands_no_slope() -> None:
+    target, other = torch.ones(2, dtype=torch.complex64, requires_grad=True), torch.tensor(1.0, requires_grad=True)
+    written = target.clone().eq_(other)
+    slopes = torch.autograd.grad(written, (target, other), torch.ones_like(written))
+    assert [(s.dtype, s.tolist()) for s in slopes] == [(torch.complex64, [0j, 0j]), (torch.float32, 0.0)]

@@ -41,6 +41,14 @@ PRINTED: list[tuple[str, str]] = [
      '(2, 1, 1)'),
     ('f[:0, torch.tensor([0, 1]).expand(3, 2)].stride()',
      '(6, 2, 1)'),
+    ('torch.arange(3)[torch.tensor([[0, -9, 7], [5, 1, 0]]).t()]',
+     'IndexError: index -9 is out of bounds for dimension 0 with size 3'),
+    ('torch.arange(3)[torch.tensor([[0, -9, 7], [5, 1, 0]])]',
+     'IndexError: index -9 is out of bounds for dimension 0 with size 3'),
+    ('torch.arange(24).reshape(2, 3, 4)[torch.tensor([0, 1]), torch.tensor([9, 0])]',
+     'IndexError: index 9 is out of bounds for dimension 1 with size 3'),
+    ('torch.arange(24).reshape(2, 3, 4)[torch.tensor([0, 7]), torch.tensor([9, 0])]',
+     'IndexError: index 9 is out of bounds for dimension 1 with size 3'),
 ]
 # fmt: on
 

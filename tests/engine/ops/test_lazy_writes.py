@@ -1,5 +1,5 @@
 # ruff: noqa: E501
-"""Writing into tensors that are read conjugated or negated, as PyTorch 2.13 does: what it refuses, and what not."""
+"""Writing into tensors that are expanded, or read conjugated or negated, as PyTorch 2.13 does: what it refuses."""
 
 from __future__ import annotations
 
@@ -65,6 +65,32 @@ PRINTED: list[tuple[str, str]] = [
      'tensor([ 2.+2.0000j, -2.+0.5000j])'),
     ('torch.gather(c.conj(), 0, torch.tensor([2, 0, 1]), out=c)',
      'tensor([ 0.-0.0000j,  1.-2.0000j, -3.-0.5000j])'),
+    ('c.expand(2, 2, 2, 3).conj().tril_()',
+     'RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation.'),
+    ('torch.ones(3).expand(3, 3).tril_()',
+     'tensor([[1., 0., 0.],\n        [1., 0., 0.],\n        [1., 0., 0.]])'),
+    ('torch.ones(2, 1, 2, 2).expand(2, 2, 2, 2).triu_()',
+     'RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation.'),
+    ('torch.ones(1, 2, 2, 2).expand(2, 2, 2, 2).triu_()',
+     'tensor([[[[1., 1.],\n          [0., 1.]],\n\n         [[1., 1.],\n          [0., 1.]]],\n\n\n        [[[1., 1.],\n          [0., 1.]],\n\n         [[1., 1.],\n          [0., 1.]]]])'),
+    ('torch.sum(f, 0, out=s.expand(2, 3))',
+     'tensor([-1.,  1.,  3.])'),
+    ('torch.cumsum(f, 5, out=s.expand(2, 3))',
+     'IndexError: Dimension out of range (expected to be in range of [-2, 1], but got 5)'),
+    ('torch.cumsum(f, 0, out=s.expand(2, 3))',
+     'RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single memory location. Please clone() the tensor before performing the operation.'),
+    ('torch.where(b, f, f, out=torch.zeros(1, dtype=torch.int64).expand(2, 3))',
+     'RuntimeError: Expected out type to be Float but got Long'),
+    ('torch.eq(g, 1.5, out=torch.zeros(3))',
+     'tensor([0., 1., 0.])'),
+    ('torch.argmax(g, out=torch.tensor(0))',
+     'tensor(2)'),
+    ('torch.lt(g, g, out=torch.zeros(3, requires_grad=True)).requires_grad',
+     'True'),
+    ('torch.bitwise_and(i, i, out=torch.zeros(2, 3, requires_grad=True))',
+     "RuntimeError: aten::bitwise_and(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."),
+    ('torch.add(g, 1, out=torch.zeros(3))',
+     "RuntimeError: add(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."),
 ]
 # fmt: on
 
