@@ -9,6 +9,7 @@ from __future__ import annotations
 import _thread
 import contextlib
 import dataclasses
+import inspect
 import os
 import queue
 import signal
@@ -24,6 +25,7 @@ from stridescope.engine.autograd.relay import Relay
 from stridescope.engine.events import Wire, grains, journal
 from stridescope.engine.worker import protocol
 from stridescope.engine.worker.breakpoints import Armed, BreakpointError, Past
+from stridescope.engine.worker.calls import Call
 from stridescope.engine.worker.console import Console
 from stridescope.engine.worker.protocol import Breakpoint, Busy, Failed, Reply, Running, Stopped
 from stridescope.engine.worker.tracebacks import entries
@@ -44,13 +46,17 @@ Depth = tuple[int, int]
 
 @dataclasses.dataclass(frozen=True)
 class Goal:
-    """Where a step ends: at an event of these kinds, in this thread, no deeper and no earlier than this."""
+    """Where a step ends: at an event of these kinds, in this thread, no deeper and no earlier than this.
+
+    ``home`` is a coroutine's call with the id of its frame: the step does not end in another one while that lives.
+    """
 
     codes: frozenset[int]
     reason: str = "step"
     thread: int = 0
     deepest: Depth | None = None
     step: int = 0
+    home: tuple[int, Call] | None = None
 
 
 class Stepper:
@@ -217,7 +223,7 @@ class Stepper:
 
     def _is_reached(self, goal: Goal, code: int, thread: int) -> bool:
         there = code in goal.codes and goal.thread in (0, thread) and self._count >= goal.step
-        return there and self._shallow(goal.deepest)
+        return there and self._shallow(goal.deepest) and self._is_at_home(goal.home)
 
     def _hit(self, point: Armed, wire: Wire) -> str | None:
         """Return what to say of a breakpoint whose test is true, None when it does not stop after all."""
@@ -238,6 +244,13 @@ class Stepper:
 
     def _shallow(self, deepest: Depth | None) -> bool:
         return deepest is None or (self._tracer.positions.depth(sys._getframe(1)), self._level) <= deepest
+
+    def _is_at_home(self, home: tuple[int, Call] | None) -> bool:
+        """Say whether a coroutine runs that a step is to stay in; when it has ended, anywhere will do."""
+        if home is None or self._tracer.calls.get(home[0]) is not home[1]:
+            return True
+        frame = self._tracer.positions.user_frame(sys._getframe(1))
+        return frame is not None and id(frame) == home[0]
 
     def fail(self, error: BaseException) -> None:
         """Stop after an exception that nobody handled: one can look around in the frames that it left."""
@@ -276,7 +289,7 @@ class Stepper:
             case protocol.Inspect():
                 self._reply(self.console.inspect(_at(frames, command.level), command))
             case protocol.Step(grain, mode):
-                self._goal = self._step(grain, mode, len(frames))
+                self._goal = self._step(grain, mode, frames)
                 return True
             case protocol.RunTo(path, line):
                 return self._arm_once(Breakpoint(path=path, line=line))
@@ -298,24 +311,36 @@ class Stepper:
         self._points = [*self._points, point]
         return True
 
+    def _home(self, standing: Sequence[types.FrameType]) -> tuple[int, Call] | None:
+        """Return the call that the script stands in where that is a coroutine's."""
+        if not standing or not _suspends(standing[0].f_code):
+            return None
+        call = self._tracer.calls.get(id(standing[0]))
+        return None if call is None else (id(standing[0]), call)
+
     def past(self) -> contextlib.AbstractContextManager[Any]:
         """Open what was recorded up to now; set by whoever knows where the recording is."""
         return contextlib.nullcontext()
 
-    def _step(self, grain: protocol.Grain, mode: protocol.Mode, frames: int) -> Goal:
+    def _step(self, grain: protocol.Grain, mode: protocol.Mode, standing: Sequence[types.FrameType]) -> Goal:
         """Turn a step into where it ends, seen from where the script stands."""
-        codes, thread = GRAINS[grain], Relay.origin()
+        codes, thread, frames = GRAINS[grain], Relay.origin(), len(standing)
         if mode == "into":
             finer = LINES | OPS if self._last in LINES else DECISIONS
             return Goal(codes | finer, thread=thread)
         here = (frames, self._level)
         if mode == "over":
-            return Goal(codes, thread=thread, deepest=here)
+            return Goal(codes, thread=thread, deepest=here, home=self._home(standing))
         if self._last in LINES:
             return Goal(codes, thread=thread, deepest=(frames - 1, sys.maxsize))
         if self._level > 0:
             return Goal(codes | LINES | OPS, thread=thread, deepest=(frames, self._level - 1))
         return Goal(LINES, thread=thread, deepest=(frames, sys.maxsize))
+
+
+def _suspends(code: types.CodeType) -> bool:
+    """Say whether others may run in the midst of a call, called by nobody of the user's: it can wait in ``await``."""
+    return bool(code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR))
 
 
 def _nudge() -> None:

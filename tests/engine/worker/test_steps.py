@@ -73,6 +73,41 @@ def calls(script: Writer, work: Starter) -> Any:
     return started
 
 
+COROUTINES = """\
+import asyncio
+
+
+async def one():
+    a = 1
+    await asyncio.sleep(0)
+    a = 2
+    return a
+
+
+async def other():
+    b = 1
+    await asyncio.sleep(0)
+    b = 2
+
+
+async def main():
+    await asyncio.gather(one(), other())
+    done = True
+
+
+asyncio.run(main())
+"""
+
+
+def test_over_an_await_stays_in_its_coroutine(script: Writer, work: Starter) -> None:
+    path = script(COROUTINES)
+    started = work(path)
+    started.wait(Stopped)
+    assert go(started, RunTo(str(path), 5)) == 5
+    assert [go(started, Step("line", "over")) for _ in range(3)] == [6, 7, 8]
+    assert go(started, Step("line", "over")) == 14  # the coroutine has ended: whoever runs next
+
+
 def test_over_stays_level(calls: Any) -> None:
     assert [go(calls, Step("line", "over")) for _ in range(4)] == [6, 13, 14, 15]
     calls.send(Step("line", "over"))
