@@ -116,6 +116,10 @@ class Storage:
             emit((_MADE, self.id, self.nbytes, on, self.address))
         return self._id or self.id
 
+    def copied(self) -> Storage:
+        """A storage of the same bytes on the same device."""
+        return Storage(self.raw.copy(), self.device)
+
     def replace(self, owner: Array) -> None:
         """Let the storage own other memory (``resize_``, ``set_``); tensors re-read it when they are touched."""
         self.owner, self._raw, self._address = owner, None, 0
@@ -140,6 +144,10 @@ class CudaStorage(Storage):
         self._id = number
         if (emit := journal.emit) is not None:
             emit((StorageMade.code, number, self.nbytes, str(on), self.address))
+
+    def copied(self) -> Storage:
+        """A storage of the same bytes on the same device; may raise OutOfMemoryError."""
+        return CudaStorage(self.raw.copy(), self.device)
 
     def __del__(self) -> None:
         _storage_freed(self)

@@ -47,6 +47,8 @@ def one_device(operands: Sequence[Any]) -> device:
             if operand.device is CPU and not operand._array.ndim and chosen:
                 continue
             if chosen and not (found is CPU and _only_scalars(operands)):
+                if "meta" in {operand.device.type for operand in operands if isinstance(operand, Tensor)}:
+                    raise RuntimeError(_strays(operands))
                 raise RuntimeError(
                     "Expected all tensors to be on the same device, but found at least two devices, "
                     f"{_first(operands)} and {_other(operands)}!"
@@ -54,6 +56,13 @@ def one_device(operands: Sequence[Any]) -> device:
             found = operand.device
         chosen = chosen or (isinstance(operand, Tensor) and bool(operand._array.ndim or operand.device is not CPU))
     return found
+
+
+def _strays(operands: Sequence[Any]) -> str:
+    """Say which operand is elsewhere, as PyTorch's shape-only kernels do."""
+    devices = [operand.device for operand in operands if isinstance(operand, Tensor)]
+    stray = next(each for each in devices if each is not devices[0])
+    return f"Tensor on device {stray} is not on the expected device {devices[0]}!"
 
 
 def _only_scalars(operands: Sequence[Any]) -> bool:

@@ -54,7 +54,9 @@ def _is_contiguous(self: Tensor, memory_format: memory_format | None = None) -> 
 
 
 def _data_ptr(self: Tensor) -> int:
-    return 0 if not self._array.size else self.storage_.address + self.offset * self._array.itemsize
+    if not self._array.size or self.device.type == "meta":
+        return 0
+    return self.storage_.address + self.offset * self._array.itemsize
 
 
 def _dim_order(self: Tensor) -> tuple[int, ...]:
@@ -218,7 +220,7 @@ def _is_nonzero(self: Tensor) -> bool:
     if self._array.size != 1:
         few = "no values" if not self._array.size else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
-    return bool(self._array.item())
+    return bool(self.item())
 
 
 def _is_set_to(self: Tensor, tensor: Tensor) -> bool:

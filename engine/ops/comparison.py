@@ -12,6 +12,7 @@ from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import into, pointwise, resolved
 from stridescope.engine.dtype import FLOAT, bool_, scalar_name
 from stridescope.engine.ops.arithmetic import real_if
+from stridescope.engine.ops.valueless import need_values
 from stridescope.engine.tensor import Tensor, bump_version
 
 _NO_SLOPE: dict[str, Any] = {
@@ -110,7 +111,7 @@ isclose = define(
 
 
 def _allclose(self: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> bool:
-    return bool(isclose.call(self, other, rtol, atol, equal_nan)._array.all())
+    return bool(isclose.call(self, other, rtol, atol, equal_nan).all().item())
 
 
 define(
@@ -121,6 +122,7 @@ define(
 
 
 def _equal(self: Tensor, other: Tensor) -> bool:
+    need_values("equal", self, other)
     if self._array.shape != other._array.shape:
         return False
     return bool(np.all(resolved(self) == resolved(other)))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import mmap
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,7 +64,21 @@ def _check_room(size: tuple[int, ...], kind: dtype, on: device) -> None:
 def _filled(size: Sequence[int], value: Any, kind: dtype | None, on: device | None, grad: bool | None) -> Tensor:
     kind, on, size = kind or default_float(), place_of(on), checked(size)
     _check_room(size, kind, on)
-    return made(_values(size, 0 if on is META else value, kind), kind, on, grad)  # zeros cost no memory before use
+    values = reserved(size, kind) if on is META else _values(size, value, kind)
+    return made(values, kind, on, grad)
+
+
+def reserved(size: tuple[int, ...], kind: dtype) -> Array:
+    """Zeros that take no memory before they are used, and where the system allows no more than addresses: for meta."""
+    nbytes = math.prod(size) * kind.itemsize
+    if nbytes < _MOST_ZEROS or _RESERVE is None:
+        return np.zeros(size, kind.np)
+    return np.ndarray(size, kind.np, mmap.mmap(-1, nbytes, flags=_RESERVE))
+
+
+_MOST_ZEROS = 1 << 28  # bytes: a system may refuse zeros of more than its memory
+# MAP_NORESERVE has no name in every Python; where mmap takes no flags (Windows), there is no such mapping.
+_RESERVE = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000 if sys.platform == "linux" else None
 
 
 def _values(size: Sequence[int], value: Any, kind: dtype) -> Array:

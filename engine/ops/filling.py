@@ -10,12 +10,15 @@ from stridescope.engine.dispatch.run import cast, laid_out, on_copy, resolved, s
 from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.ops.creation import zeros_like
 from stridescope.engine.ops.number_range import filler_of
+from stridescope.engine.ops.valueless import is_meta
 from stridescope.engine.tensor import Tensor, fresh
 
 
 def _number(self: Tensor, value: Any) -> Tensor:
     if is_lazy(self):
         return on_copy(self, _number, value)
+    if is_meta(self):
+        return self
     self._array[...] = filler_of(value, self.dtype, self._array.size)
     return self
 
@@ -26,6 +29,8 @@ def _tensor(self: Tensor, value: Tensor) -> Tensor:
             f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
         )
     refuse_internal_overlap(self)
+    if is_meta(self):
+        return self
     self._array[...] = stored(self, cast(resolved(value), self.dtype))
     return self
 

@@ -24,6 +24,7 @@ from stridescope.engine.layout import (
     view_strides,
 )
 from stridescope.engine.ops.number_range import check_number
+from stridescope.engine.ops.valueless import need_values
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, canonical, fresh
 from stridescope.engine.warn import internal, warn
@@ -70,6 +71,7 @@ def _mask_positions(mask: Tensor, shape: Sequence[int], dim: int) -> list[Array]
             )
         )
     _check_mask(mask, shape, dim)
+    need_values("nonzero", mask)
     return list(np.nonzero(mask._array)) if mask._array.ndim else [np.zeros(int(mask._array != 0), np.int64)]
 
 
@@ -174,6 +176,7 @@ def _simple(self: Tensor, indices: Indices) -> Array | None:
     if 1 in array.shape:  # the order of such dims depends on their strides
         return None
     if first.dtype.name == "bool":
+        need_values("nonzero", first)
         return array[first._array] if first._array.shape == array.shape and array.ndim else None
     places = first._array
     if places.ndim != 1 or places.dtype != np.int64 or not places.size:

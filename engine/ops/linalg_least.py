@@ -14,6 +14,7 @@ from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.linalg_common import blank, check_square, column_major, each, linalg, stacked
 from stridescope.engine.ops.linalg_eigen import eigvalsh, singular_values
 from stridescope.engine.ops.reduce import wrapped
+from stridescope.engine.ops.valueless import need_values
 from stridescope.engine.tensor import Tensor, bump_version, fresh
 
 # ---- pseudo-inverse ----------------------------------------------------------------------------------------------
@@ -182,6 +183,7 @@ def _check_lstsq(self: Tensor, b: Tensor, driver: str | None) -> bool:
 
 
 def _lstsq(self: Tensor, b: Tensor, rcond: float | None, driver: str | None) -> tuple[Tensor, ...]:
+    need_values("linalg_lstsq.out", self, b)
     vector = _check_lstsq(self, b, driver)
     if self._array.ndim != b._array.ndim:  # PyTorch takes b for a batch of vectors here, whatever its sizes
         broadcast_shapes(self._array.shape[:-2], b._array.shape[:-1])

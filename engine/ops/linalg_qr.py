@@ -24,6 +24,7 @@ from stridescope.engine.ops.linalg_lu import int_result
 from stridescope.engine.ops.linalg_triangular import solve_triangular
 from stridescope.engine.ops.lookup import concatenated
 from stridescope.engine.ops.reduce import wrapped
+from stridescope.engine.ops.valueless import need_values
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.warn import internal, warn_once
@@ -119,6 +120,7 @@ define(
 def _geqrf(self: Tensor) -> tuple[Tensor, Tensor]:
     from scipy.linalg import get_lapack_funcs
 
+    need_values("geqrf", self)
     check_matrix_old("torch.geqrf", self)
     need_lapack("geqrf_cpu", self, empty=True)
     array = resolved(self)

@@ -21,6 +21,7 @@ from stridescope.engine.layout import (
     wrap_dims,
 )
 from stridescope.engine.ops.copying import clone
+from stridescope.engine.ops.valueless import is_meta
 from stridescope.engine.ops.views import expand_, reshape, unsqueeze, view
 from stridescope.engine.ops.views_copy import COPIES
 from stridescope.engine.storage import Array
@@ -177,6 +178,8 @@ define(
 
 
 def _counts(repeats: Tensor) -> Array:
+    if is_meta(repeats):
+        raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
     if repeats.dtype not in (int64, int32):
         raise not_implemented("repeat_interleave_cpu", repeats.dtype)
     if repeats._array.ndim != 1:

@@ -15,6 +15,7 @@ from stridescope.engine.dtype import BOOL, COMPLEX, bool_, int32, int64, scalar_
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.extremes import comparable
 from stridescope.engine.ops.reduce import wrapped
+from stridescope.engine.ops.valueless import need_values
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, bump_version, fresh
 from stridescope.engine.warn import internal, warn_once
@@ -33,6 +34,7 @@ def _whole(array: Any) -> Array:
 
 
 def _unique(self: Tensor, sorted: bool, return_inverse: bool, return_counts: bool) -> Parts:
+    need_values("_unique2", self)
     array = resolved(self)
     if self.dtype.is_complex:
         raise not_implemented("unique", self.dtype)
@@ -49,6 +51,7 @@ def _unique(self: Tensor, sorted: bool, return_inverse: bool, return_counts: boo
 
 
 def _unique_dim(self: Tensor, dim: int, sorted: bool, return_inverse: bool, return_counts: bool) -> Parts:
+    need_values("unique_dim", self)
     array = resolved(self)
     if self.dtype.is_complex:
         raise not_implemented("unique_dim", self.dtype)
@@ -94,6 +97,7 @@ def _runs(self: Tensor, array: Array, rows: Array, order: Array, dim: int) -> Pa
 
 
 def _consecutive(self: Tensor, return_inverse: bool, return_counts: bool, dim: int | None) -> Parts:
+    need_values("unique_consecutive", self)
     array = resolved(self)
     if self.dtype.is_complex:
         raise not_implemented("unique", self.dtype)

@@ -12,10 +12,12 @@ from stridescope.engine.dispatch.out import written
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import int64
 from stridescope.engine.layout import broadcast_shapes, wrap_dim
+from stridescope.engine.ops.valueless import need_values
 from stridescope.engine.tensor import Tensor, canonical, fresh
 
 
 def _nonzero(self: Tensor) -> Tensor:
+    need_values("nonzero", self)
     array = resolved(self)
     found = np.nonzero(array) if array.ndim else (np.empty(int(array != 0), np.int64),)
     columns = np.stack(found)[: array.ndim]  # PyTorch, too, keeps a column per dim together
@@ -54,6 +56,7 @@ def nonzero_of(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any
 
 
 def _masked_select(self: Tensor, mask: Tensor) -> Tensor:
+    need_values("masked_select", self, mask)
     if mask.dtype.name not in ("bool",):
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = broadcast_shapes(mask._array.shape, self._array.shape)

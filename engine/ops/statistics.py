@@ -17,6 +17,7 @@ from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.number_range import check_number
 from stridescope.engine.ops.reduce import wrapped
+from stridescope.engine.ops.valueless import need_values
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
 from stridescope.engine.warn import internal, warn
@@ -120,6 +121,7 @@ for _name, _words in (("quantile", ""), ("nanquantile", ", NaN left out")):
 
 
 def _bincount(self: Tensor, weights: Tensor | None, minlength: int) -> Tensor:
+    need_values("bincount", self, weights)
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     array = self._array
@@ -217,6 +219,7 @@ def _check_histogram(self: Tensor, weight: Tensor | None) -> None:
 
 
 def _histogram_bins(self: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> tuple[Tensor, Tensor]:
+    need_values("histogram.bins_tensor", self, bins, weight)
     _check_histogram(self, weight)
     if self.dtype.category != FLOAT and self._array.size:
         raise not_implemented("histogram_cpu", self.dtype)
@@ -226,6 +229,7 @@ def _histogram_bins(self: Tensor, bins: Tensor, weight: Tensor | None, density: 
 def _histogram_count(
     self: Tensor, bins: int, range: Sequence[float] | None, weight: Tensor | None, density: bool
 ) -> tuple[Tensor, Tensor]:
+    need_values("histogram.bin_ct", self, weight)
     _check_histogram(self, weight)
     if self.dtype not in (float32, float64) and self._array.size:
         raise not_implemented("histogramdd", self.dtype)

@@ -139,12 +139,12 @@ class UntypedStorage:
         return self
 
     def clone(self) -> UntypedStorage:
-        """A copy of the bytes."""
-        return handle(Storage(self._over.raw.copy()))
+        """A copy of the bytes, on the same device."""
+        return handle(self._over.copied())
 
     def cpu(self) -> UntypedStorage:
         """The storage itself, or a copy of it in host memory."""
-        return self if self.device.type == "cpu" else self.clone()
+        return self if self.device.type == "cpu" else handle(Storage(self._over.raw.copy()))
 
     def __copy__(self) -> UntypedStorage:
         return self.clone()
