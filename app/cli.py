@@ -133,7 +133,8 @@ def _usage() -> str:
     width = max(len(command.name) for command in COMMANDS)
     listed = "\n".join(f"  {command.name:{width}}  {command.summary}" for command in COMMANDS)
     return (
-        "usage: stridescope [--device …] [--theme dark|light] [--lang en|zh] [SCRIPT [ARGS…] | FILE.stride]\n"
+        "usage: stridescope [--device …] [--theme dark|light] [--lang en|zh] [--scale N]\n"
+        "                   [SCRIPT [ARGS…] | FILE.stride]\n"
         "                                 open the window\n"
         "       stridescope COMMAND …     without the window; COMMAND --help has the details\n\n"
         f"commands:\n{listed}"

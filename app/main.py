@@ -27,6 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         runpy.run_module("stridescope.engine.worker", run_name="__main__")
         return 0
     options = _parser().parse_args(words)
+    if options.scale is not None:  # Qt reads it when the application is made; the worker has no windows
+        os.environ["QT_SCALE_FACTOR"] = str(options.scale)
     if options.offscreen_demo:
         return _demo(options)
     return open_window(options.file, tuple(options.args), options.device, options.theme, options.lang)
@@ -153,10 +155,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", default="auto", help="auto, cpu, sim[:SIZE] or cuda")
     parser.add_argument("--theme", choices=["dark", "light"], help="default: as the system")
     parser.add_argument("--lang", choices=["en", "zh"], help="default: as chosen before")
+    parser.add_argument("--scale", type=_scale, metavar="N", help="how large everything is: 1.5 for a projector")
     parser.add_argument(
         "--offscreen-demo", metavar="OUT.png", help="run FILE to its end, off screen, and save a picture of the window"
     )
     return parser
+
+
+def _scale(text: str) -> float:
+    """Return a factor by which the window is enlarged; raises what argparse tells of."""
+    least, most = 0.5, 4.0
+    factor = float(text)
+    if not least <= factor <= most:
+        raise argparse.ArgumentTypeError(f"{text} is not between {least} and {most}")
+    return factor
 
 
 def _demo(options: argparse.Namespace) -> int:
