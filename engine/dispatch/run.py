@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.device import CPU, device
+from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.overlap import refuse_any_shared, refuse_lazy_overlap, refuse_overlap, writable
 from stridescope.engine.dispatch.promote import common
 from stridescope.engine.dispatch.result_strides import blank, output_strides
@@ -36,47 +37,6 @@ NUMBERS: dict[dtype, frozenset[type]] = {
     float64: frozenset({float, int}),
     int64: frozenset({int}),
 }
-
-
-def one_device(operands: Sequence[Any]) -> device:
-    """The device of these operands; 0-d CPU tensors go along with a GPU. Raises RuntimeError when they differ."""
-    found: device = CPU
-    chosen = False
-    for operand in operands:
-        if isinstance(operand, Tensor) and operand.device is not found:
-            if operand.device is CPU and not operand._array.ndim and chosen:
-                continue
-            if chosen and not (found is CPU and _only_scalars(operands)):
-                if "meta" in {operand.device.type for operand in operands if isinstance(operand, Tensor)}:
-                    raise RuntimeError(_strays(operands))
-                raise RuntimeError(
-                    "Expected all tensors to be on the same device, but found at least two devices, "
-                    f"{_first(operands)} and {_other(operands)}!"
-                )
-            found = operand.device
-        chosen = chosen or (isinstance(operand, Tensor) and bool(operand._array.ndim or operand.device is not CPU))
-    return found
-
-
-def _strays(operands: Sequence[Any]) -> str:
-    """Say which operand is elsewhere, as PyTorch's shape-only kernels do."""
-    devices = [operand.device for operand in operands if isinstance(operand, Tensor)]
-    stray = next(each for each in devices if each is not devices[0])
-    return f"Tensor on device {stray} is not on the expected device {devices[0]}!"
-
-
-def _only_scalars(operands: Sequence[Any]) -> bool:
-    return all(not o._array.ndim for o in operands if isinstance(o, Tensor) and o.device is CPU)
-
-
-def _first(operands: Sequence[Any]) -> device:
-    devices = [o.device for o in operands if isinstance(o, Tensor)]
-    return next((d for d in devices if d is not CPU), CPU)
-
-
-def _other(operands: Sequence[Any]) -> device:
-    first = _first(operands)
-    return next((o.device for o in operands if isinstance(o, Tensor) and o.device is not first), CPU)
 
 
 def operand_array(operand: Any, kind: dtype) -> Any:

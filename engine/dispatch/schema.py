@@ -14,9 +14,9 @@ from typing import Any
 
 _HEAD = re.compile(r"^(?P<name>\w+)(?:\.(?P<overload>\w+))?\((?P<args>.*)\)\s*->\s*(?P<returns>.+)$")
 _ARG = re.compile(
-    r"^(?P<type>[A-Za-z_]\w*(?:\([a-z]!?(?:\s*->\s*\*)?\))?(?:\?)?(?:\[\d*\])?\??)\s+(?P<name>\w+)(?:=(?P<default>.*))?$"
+    r"^(?P<type>[A-Za-z_]\w*(?:\([a-z]\d*!?(?:\s*->\s*\*)?\))?(?:\?)?(?:\[\d*\])?\??)\s+(?P<name>\w+)(?:=(?P<default>.*))?$"
 )
-_ALIAS = re.compile(r"\(([a-z])(!?)[^)]*\)")
+_ALIAS = re.compile(r"\(([a-z]\d*)(!?)[^)]*\)")
 _WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, "inf": float("inf"), "-inf": float("-inf")}
 REQUIRED = object()
 

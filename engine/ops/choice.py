@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.overlap import MASKED_FILL, is_lazy, warn_of_expanded, writable
 from stridescope.engine.dispatch.promote import common, result_type
 from stridescope.engine.dispatch.result_strides import output_strides
-from stridescope.engine.dispatch.run import laid_out, on_copy, one_device, operand_array, resolved
+from stridescope.engine.dispatch.run import laid_out, on_copy, operand_array, resolved
 from stridescope.engine.dtype import bool_, cpp_name, default_float, dtype, scalar_name, uint8
 from stridescope.engine.layout import broadcast_shapes, dense_strides_like
 from stridescope.engine.ops.number_range import number_of

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
+from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.result_strides import output_strides
-from stridescope.engine.dispatch.run import cast, laid_out, one_device, resolved
+from stridescope.engine.dispatch.run import cast, laid_out, resolved
 from stridescope.engine.dtype import FLOAT, complex_of, default_float, dtype, float16, float32, float64, scalar_name
 from stridescope.engine.layout import Layout, broadcast_shapes, dense_strides_like
 from stridescope.engine.ops.lookup import op_call, where

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from stridescope.engine.dispatch.elementwise import not_implemented
+from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import laid_out, one_device, resolved
+from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import BOOL, INTEGER, dtype, float64, int64
 from stridescope.engine.kernels import convolution as kernels
 from stridescope.engine.kernels.convolution import Geometry

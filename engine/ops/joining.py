@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.promote import result_type
-from stridescope.engine.dispatch.run import cast, laid_out, one_device, resolved
+from stridescope.engine.dispatch.run import cast, laid_out, resolved
 from stridescope.engine.dtype import bool_, dtype
 from stridescope.engine.layout import (
     channels_last_strides,

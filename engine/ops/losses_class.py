@@ -8,8 +8,9 @@ import numpy as np
 
 from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
+from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import one_device, resolved
+from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import dtype, int64, scalar_name, uint8
 from stridescope.engine.ops.arithmetic import add_scalar, mul_scalar
 from stridescope.engine.ops.division import div_scalar

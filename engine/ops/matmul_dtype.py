@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stridescope.engine.device import CPU
+from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.op import Op, define
-from stridescope.engine.dispatch.run import cast, one_device, resolved
+from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import dtype, float32
 from stridescope.engine.ops.matmul import bmm, mm
 from stridescope.engine.ops.matmul_added import addmm, baddbmm

@@ -105,9 +105,9 @@ Overrides.at_first.append(lambda: importlib.import_module(f"{__name__}.overrides
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (
     "_C", "__config__", "__future__", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda",
-    "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx", "jit", "linalg", "masked",
-    "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "random", "return_types",
-    "serialization", "signal", "special", "testing", "types", "utils",
+    "distributed", "distributions", "export", "fft", "func", "functional", "futures", "fx", "jit", "library",
+    "linalg", "masked", "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "random",
+    "return_types", "serialization", "signal", "special", "testing", "types", "utils",
 )  # fmt: skip
 # Names whose module is loaded when a script first asks for them.
 LATER = {

@@ -31,7 +31,7 @@ MODULES: dict[str, dict[str, Any]] = {
         name: {}
         for name in (
             "_decomp", "_functorch", "_higher_order_ops", "_inductor", "_prims", "_refs", "_subclasses", "ao",
-            "classes", "hub", "library", "monitor", "nested", "package", "quantization", "sparse",
+            "classes", "hub", "monitor", "nested", "package", "quantization", "sparse",
         )
     },
 }  # fmt: skip
