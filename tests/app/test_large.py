@@ -137,8 +137,9 @@ def test_the_window_says_that_it_catches_up(qtbot: QtBot, window: MainWindow, lo
 
 def test_of_a_deep_recursion_the_innermost_names_are_shown(strides: Recording, state: State) -> None:
     (outermost,) = state.frames
-    deeper = [msgspec.structs.replace(outermost, id=number, function="down") for number in range(2, 5001)]
-    state.frames = [outermost, *deeper]
+    depths = range(outermost.id + 1, outermost.id + 5000)
+    deeper = [msgspec.structs.replace(outermost, id=id, parent=id - 1, function="down") for id in depths]
+    state.frames, state.here = [outermost, *deeper], depths[-1]
     shown = variables(Moment(strides, state, state.step, Selection()))
     titles = [row.text for row in shown if not row.name]
     assert titles == ["down()"] * 100 + ["module"]
