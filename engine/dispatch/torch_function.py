@@ -240,7 +240,15 @@ def _wrapped_property(original: Any) -> property:
 
 
 def begin_subclass(cls: type) -> None:
-    """Let a new subclass of Tensor ask its ``__torch_function__``; what it defines itself stays as it is."""
+    """Let a new subclass of Tensor ask its ``__torch_function__``; what it defines itself stays as it is.
+
+    Raises NotImplementedError for a ``__torch_dispatch__``, which nothing would call.
+    """
+    if "__torch_dispatch__" in vars(cls):
+        raise NotImplementedError(
+            f"__torch_dispatch__ of a tensor subclass ({cls.__name__}) is not in Stridescope yet; "
+            "torch.utils._python_dispatch.TorchDispatchMode and __torch_function__ are"
+        )
     if not overrides(cls):
         return
     Overrides.any_class = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -86,12 +86,18 @@ def reduced(self: Tensor, protocol: int) -> tuple[Any, ...]:
     return rebuilt, (data, tuple(self.layout_), self.dtype, self._requires_grad, *kind)
 
 
+def make_wrapper_subclass(*_args: Any, **_options: Any) -> NoReturn:
+    """A tensor of a subclass without memory is not to be had."""
+    raise NotImplementedError("torch.Tensor._make_wrapper_subclass is not in Stridescope yet")
+
+
 METHODS: dict[str, Any] = {
     "__init_subclass__": classmethod(begin_subclass),
     "__torch_function__": classmethod(torch_function),
     "__new__": staticmethod(new_tensor_object),
     "as_subclass": as_subclass,
     "_make_subclass": staticmethod(make_subclass),
+    "_make_wrapper_subclass": staticmethod(make_wrapper_subclass),
     "__deepcopy__": deepcopy,
     "__reduce_ex__": reduced,
 }
