@@ -36,6 +36,13 @@ DTYPE_AT_ONCE = frozenset(("logsumexp", "amax", "amin", "any", "all", "dot", "vd
 EARLIER = (
     "Dimension", "index_select(): Expected", "index_select(): Index", "masked_select: expected", "take(): Expected",
 )  # fmt: skip
+# Ops that refuse an expanded ``out`` before they resize it, as all pointwise ones do.
+MEMORY_FIRST = frozenset((
+    "abs", "angle", "complex", "conj_physical", "diff", "ger", "index_select", "ldexp", "lerp", "masked_select",
+    "nonzero", "outer", "polar", "polygamma", "round", "scatter", "scatter_add", "scatter_reduce", "special_expit",
+    "special_gammainc", "special_gammaincc", "special_gammaln", "special_polygamma", "special_psi", "square", "take",
+    "true_divide", "where",
+))  # fmt: skip
 # Ops whose results have no gradient: ``out`` may require one, and so may what they read.
 UNTRACKED = frozenset(
     (
@@ -77,7 +84,8 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
             raise refused
     if isinstance(op.run, (Pointwise, Guarded)):
         op.run.admit(*values)
-    at_once = isinstance(op.run, (Pointwise, Guarded))  # others look at the memory when all else is settled
+    # Others look at the memory when all else is settled.
+    at_once = isinstance(op.run, (Pointwise, Guarded)) or op.name in MEMORY_FIRST
     for target in targets:
         if at_once:
             refuse_overlap(target, values)

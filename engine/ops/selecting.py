@@ -9,6 +9,7 @@ import numpy as np
 from stridescope.engine.autograd.blank import zeros, zeros_like
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.out import written
+from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import int64
 from stridescope.engine.layout import broadcast_shapes, wrap_dim
@@ -49,7 +50,8 @@ def nonzero_of(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any
         raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     found = nonzero.call(input)
     if out is not None:
-        return written(out, found, "nonzero")
+        refuse_internal_overlap(out)
+        return written(out, found, "nonzero", (input,))
     if not as_tuple:
         return found
     return found.unbind(1) if input._array.ndim else (input.reshape((1,)).nonzero().reshape((-1,)),)
