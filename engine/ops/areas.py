@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dtype import BOOL, uint8
 from stridescope.engine.layout import wrap_dim, wrap_dims
 from stridescope.engine.ops.arithmetic import mul_scalar
+from stridescope.engine.ops.creation import zeros_like
 from stridescope.engine.ops.division import div_scalar
 from stridescope.engine.ops.lookup import concatenated
 from stridescope.engine.ops.views_select import slice_
@@ -41,12 +41,12 @@ def _diff(self: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     if n < 0:
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0 and prepend is None and append is None:  # PyTorch does not look at dim then
-        return zeros_like(self).copy_(self)
+        return zeros_like.call(self).copy_(self)
     wrapped = wrap_dim(dim, self._array.ndim)
     for end in (prepend, append):
         _check_ends(self, end, wrapped)
     if n == 0:
-        return zeros_like(self).copy_(self)
+        return zeros_like.call(self).copy_(self)
     parts = [part for part in (prepend, self, append) if part is not None]
     result = concatenated(parts, wrapped) if len(parts) > 1 else self
     n = min(n, result.shape[wrapped])

@@ -229,7 +229,9 @@ def _blocks_grad(grad: Tensor, sizes: Sequence[Any], kinds: Sequence[Any]) -> li
     found, row, column = [], 0, 0
     for shape, kind in zip(sizes, kinds, strict=True):
         high, wide = (1, 1, *shape)[-2:] if tuple(shape) != (0,) else (0, 0)  # forward it is a row, as in PyTorch
-        part = grad[row : row + high, column : column + wide].reshape(shape)
+        part = grad[row : row + high, column : column + wide]  # a row stays one: the engine sums it to its shape
+        if len(shape) != 2:
+            part = part.squeeze(-1) if len(shape) and high else part.reshape(shape)
         found.append(_as_kind(part, kind))
         row, column = row + high, column + wide
     return found
