@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from stridescope.engine.torch import _custom_ops
 from stridescope.engine.torch._custom_ops import ANY, CustomOverload, declare, find
 from stridescope.engine.torch._not_yet import attribute_of
 from stridescope.engine.torch._signatures import infer_schema
@@ -150,5 +149,4 @@ class Library:
             op.kernels[ANY if key in _EVERYWHERE else key.lower()] = fn
 
 
-_custom_ops.CustomPacket.__qualname__ = "OpOverloadPacket"
 __getattr__ = attribute_of("torch.library")
