@@ -75,19 +75,20 @@ def _in_bounds(name: str, self: Tensor, dim: int, where: Array, alpha: Any = Non
     bad = where[(where < 0) | (where >= size)]
     if name == "index_add_" and self._array.ndim > 1 and not self._array.size:
         return where[:0]  # nothing is added, wherever it would go
-    if bad.size and not _scatters(self, dim, alpha):
+    if bad.size and not _scatters(self, dim, where, alpha):
         raise IndexError("index out of range in self")
     if bad.size:
         raise RuntimeError(f"index {bad.flat[0]} is out of bounds for dimension {dim} with size {size}")
     return where
 
 
-def _scatters(self: Tensor, dim: int, alpha: Any) -> bool:
+def _scatters(self: Tensor, dim: int, where: Array, alpha: Any) -> bool:
     """Whether PyTorch adds rows as scatter_add does, unscaled and saying which index is wrong: along an outer dim.
 
-    An ``alpha`` of True is not 1 to it.
+    Its indices are int64 then, and an ``alpha`` of True is not 1 to it.
     """
-    return bool(alpha == 1 and alpha is not True and self._array.ndim > 1 and dim in (0, self._array.ndim - 1))
+    plain = alpha == 1 and alpha is not True and where.dtype == np.int64
+    return bool(plain and self._array.ndim > 1 and dim in (0, self._array.ndim - 1))
 
 
 def _entries(self: Tensor, array: Array, dim: int, index: Tensor, prefix: str = "", negative: bool = True) -> Array:
@@ -114,7 +115,7 @@ def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     where = _in_bounds("index_add_", self, dim, index._array.reshape(-1), alpha)
     result = _copy_of(self)
     rows, added = _rows(result, dim), _rows(resolved(source), dim)[: where.size]
-    unscaled = _scatters(self, dim, alpha) or (alpha == 1 and self.dtype.category != COMPLEX)
+    unscaled = _scatters(self, dim, index._array, alpha) or (alpha == 1 and self.dtype.category != COMPLEX)
     if not unscaled and result.ndim > 1:
         _add_slices(rows, where, added, alpha)
     else:

@@ -108,7 +108,7 @@ def _sgn_grad(self: Tensor, grad: Tensor, result: Tensor) -> Tensor:
         return zeros(grad.shape, grad)
     size = self.abs()
     turned = grad / size - (grad / self).real * result
-    return turned.masked_fill(size == 0, 0)  # type: ignore[no-any-return]
+    return turned.masked_fill_(size == 0, 0)  # type: ignore[no-any-return]
 
 
 define(
