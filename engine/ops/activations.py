@@ -18,7 +18,7 @@ from stridescope.engine.dispatch.run import Strides, into
 from stridescope.engine.dtype import FLOAT, FROM_NUMPY, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.grad_layouts import by_grad
-from stridescope.engine.ops.lookup import concatenated, op_call, where
+from stridescope.engine.ops.lookup import chosen_in_kernel, concatenated, op_call
 from stridescope.engine.ops.number_range import largest, number_of
 from stridescope.engine.tensor import Tensor
 
@@ -73,7 +73,7 @@ def _activation(
 
 def _inside(grad: Tensor, kept: Tensor) -> Tensor:
     """The gradient where the element counts; NaN does not."""
-    return where(kept, grad, 0)
+    return chosen_in_kernel(kept, grad, 0)
 
 
 def _sigmoid(a: Any) -> Any:
@@ -90,9 +90,9 @@ _activation(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01)",
     "The element itself where positive, else a small share of it.",
     _leaky,
-    lambda grad, self, negative_slope: where(self > 0, grad, grad * negative_slope),
+    lambda grad, self, negative_slope: chosen_in_kernel(self > 0, grad, grad * negative_slope),
     ((3, 4), 0.1),
-    by_result=lambda grad, result, negative_slope: where(result > 0, grad, grad * negative_slope),
+    by_result=lambda grad, result, negative_slope: chosen_in_kernel(result > 0, grad, grad * negative_slope),
 )
 
 
@@ -104,7 +104,7 @@ def _elu(a: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 def _elu_grad(grad: Tensor, self: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
     low = grad * (input_scale * alpha * scale) * (self * input_scale).exp()
-    return by_grad(where(self <= 0, low, grad * scale), grad, self)  # NaN counts as positive
+    return by_grad(chosen_in_kernel(self <= 0, low, grad * scale), grad, self)  # NaN counts as positive
 
 
 _activation(
@@ -114,7 +114,7 @@ _activation(
     _elu_grad,
     ((3, 4), 1.5),
     by_result=lambda grad, result, alpha, scale, input_scale: by_grad(
-        where(result <= 0, grad * input_scale * (result + alpha * scale), grad * scale), grad, result
+        chosen_in_kernel(result <= 0, grad * input_scale * (result + alpha * scale), grad * scale), grad, result
     ),
 )
 
@@ -195,7 +195,7 @@ _activation(
     "The smooth form of relu; linear above the threshold.",
     _softplus,
     lambda grad, self, beta, threshold: by_grad(
-        where(self * beta > threshold, grad, grad * (self * beta).sigmoid()), grad, self
+        chosen_in_kernel(self * beta > threshold, grad, grad * (self * beta).sigmoid()), grad, self
     ),
     inplace=False,
 )
@@ -215,7 +215,7 @@ _activation(
     "Each element, held between two bounds.",
     _held,
     lambda grad, self, min_val, max_val: by_grad(
-        where((self <= min_val).logical_or(self >= max_val), 0, grad), grad, self
+        chosen_in_kernel((self <= min_val).logical_or(self >= max_val), 0, grad), grad, self
     ),
     takes="if",
     strides=like_strides,
@@ -239,8 +239,8 @@ _activation(
 
 
 def _hardswish_grad(grad: Tensor, self: Tensor) -> Tensor:
-    inside = where(self >= 3, grad, grad * (self / 3 + 0.5))
-    return by_grad(where(self < -3, 0, inside), grad, self)
+    inside = chosen_in_kernel(self >= 3, grad, grad * (self / 3 + 0.5))
+    return by_grad(chosen_in_kernel(self < -3, 0, inside), grad, self)
 
 
 def _above(a: Any, threshold: Any, value: Any) -> Any:
@@ -254,17 +254,17 @@ _activation(
     "threshold(Tensor self, Scalar threshold, Scalar value)",
     "Each element above the threshold, a value elsewhere.",
     _above,
-    lambda grad, self, threshold: where(self <= threshold, 0, grad),
+    lambda grad, self, threshold: chosen_in_kernel(self <= threshold, 0, grad),
     ((3, 4), 0.1, 20.0),
     takes="if",
     namespace="torch",
     through=False,
-    by_result=lambda grad, self, threshold: where(self <= threshold, 0, grad),
+    by_result=lambda grad, self, threshold: chosen_in_kernel(self <= threshold, 0, grad),
 )
 
 
 def _outside(grad: Tensor, self: Tensor, lambd: Any) -> Tensor:
-    return by_grad(where((self >= -lambd).logical_and(self <= lambd), 0, grad), grad, self)
+    return by_grad(chosen_in_kernel((self >= -lambd).logical_and(self <= lambd), 0, grad), grad, self)
 
 
 def _shrink(a: Any, lambd: Any) -> Any:
@@ -385,8 +385,8 @@ prelu_kernel = define(
     run=elementwise(lambda a, w: np.where(a > 0, a, w * a), "prelu_cpu", FLOATS, strides=like_strides),
     grads={
         "self,weight": lambda grad, self, weight: (
-            where(self > 0, grad, grad * weight),
-            where(self > 0, grad.new_zeros(()), grad * self),
+            chosen_in_kernel(self > 0, grad, grad * weight),
+            chosen_in_kernel(self > 0, grad.new_zeros(()), grad * self),
         )
     },
     samples=[((3, 4), (1, 4))],
@@ -412,7 +412,7 @@ def _celu(a: Any, alpha: Any) -> Any:
 
 
 def _celu_grad(grad: Tensor, self: Tensor, alpha: Any) -> Tensor:
-    return by_grad(where(self > 0, grad, grad * (self / alpha).exp()), grad, self)
+    return by_grad(chosen_in_kernel(self > 0, grad, grad * (self / alpha).exp()), grad, self)
 
 
 _celu_kernel = elementwise(_celu, "elu_cpu", FLOATS, count=1)
@@ -438,7 +438,7 @@ define(
     run=into(_run_celu),
     grads={
         "self": lambda grad, result, alpha: by_grad(
-            where(result > 0, grad, grad * (result + alpha) / alpha), grad, result
+            chosen_in_kernel(result > 0, grad, grad * (result + alpha) / alpha), grad, result
         )
     },
     node="CeluBackward1",

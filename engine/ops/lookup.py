@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from stridescope.engine.dispatch.op import DECLARED
-from stridescope.engine.tensor import Tensor
+from stridescope.engine.tensor import Tensor, canonical
 
 
 @functools.cache
@@ -24,3 +24,11 @@ def concatenated(tensors: Sequence[Tensor], dim: int) -> Tensor:
 def where(condition: Tensor, chosen: Any, other: Any) -> Tensor:
     """``torch.where``."""
     return op_call("where.self")(condition, chosen, other)  # type: ignore[no-any-return]
+
+
+def chosen_in_kernel(condition: Tensor, chosen: Any, other: Any) -> Tensor:
+    """``where`` as a part of what PyTorch computes in one kernel: without elements, no number gives it a layout."""
+    found = where(condition, chosen, other)
+    if not found._array.size:
+        found._array = canonical(found._array)
+    return found

@@ -13,7 +13,7 @@ from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.run import FLOATS, Run, resolved
 from stridescope.engine.dtype import FLOAT, dtype
 from stridescope.engine.layout import wrap_dim
-from stridescope.engine.ops.lookup import op_call, where
+from stridescope.engine.ops.lookup import chosen_in_kernel, op_call
 from stridescope.engine.ops.minmax import larger
 from stridescope.engine.ops.reduce import widened
 from stridescope.engine.storage import Array
@@ -210,7 +210,7 @@ define(
         through=False,
         quick=lambda a: np.maximum(_ZEROS[a.dtype], a),
     ),
-    grads={"self": lambda grad, result: where(result <= 0, 0, grad)},
+    grads={"self": lambda grad, result: chosen_in_kernel(result <= 0, 0, grad)},
     samples=[((3, 4),)],
     inplace=True,
 )
