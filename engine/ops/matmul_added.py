@@ -245,7 +245,8 @@ def _addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Te
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {vec._array.ndim}-D")
     shape = (vec1._array.shape[0], vec2._array.shape[0])
     fits(self, shape)
-    kind = result_type(self, vec1, vec2)
+    full = self if self._array.ndim else fresh(np.zeros(1, self.dtype.np), self.dtype)  # a number counts as a matrix
+    kind = result_type(full, vec1, vec2)
     for word, factor in (("beta", beta), ("alpha", alpha)):
         if isinstance(factor, bool) and kind.category != BOOL:
             raise RuntimeError(f"Boolean {word} only supported for Boolean results.")
