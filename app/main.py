@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import runpy
 import sys
@@ -165,7 +166,10 @@ def _parser() -> argparse.ArgumentParser:
 def _scale(text: str) -> float:
     """Return a factor by which the window is enlarged; raises what argparse tells of."""
     least, most = 0.5, 4.0
-    factor = float(text)
+    try:
+        factor = float(text)
+    except ValueError:
+        factor = math.nan
     if not least <= factor <= most:
         raise argparse.ArgumentTypeError(f"{text} is not between {least} and {most}")
     return factor

@@ -48,10 +48,10 @@ def story(moment: Moment) -> Story:
     if isinstance(event, ev.ScriptEnded):
         return _ended(moment, event)
     if isinstance(event, ev.ExceptionRaised):
-        return _failure(moment.state, event.kind, event.message, event.line)
+        return _failure(moment, event.kind, event.message, event.line)
     if isinstance(event, ev.OutputWritten) and moment.state.error is not None:  # its traceback
         kind, message, span = moment.state.error
-        return _failure(moment.state, kind, message, span.line)
+        return _failure(moment, kind, message, span.line)
     if event.family == "backward":
         return _backward(moment, event)
     if event.family == "module":
@@ -102,7 +102,7 @@ def _ended(moment: Moment, event: ev.ScriptEnded) -> Story:
     state = moment.state
     if state.error is not None:
         kind, message, span = state.error
-        return _failure(state, kind, message, span.line)
+        return _failure(moment, kind, message, span.line)
     facts = tr(
         "{tensors} tensors and {nodes} nodes are still alive.", tensors=len(state.tensors), nodes=len(state.nodes)
     )
@@ -111,10 +111,13 @@ def _ended(moment: Moment, event: ev.ScriptEnded) -> Story:
     )
 
 
-def _failure(state: State, kind: str, message: str, line: int) -> Story:
+def _failure(moment: Moment, kind: str, message: str, line: int) -> Story:
     title, hint = tr("Line {line} failed", line=line), tr("Step back to see what led there.")
+    state, recording = moment.state, moment.recording
     failed = state.nodes.get(state.backward.failed) if state.backward else None
-    if failed is not None:
+    raised = _before(recording.steps_of(ev.ExceptionRaised), moment.step)
+    ended, reached = (_before(recording.steps_of(each), raised) for each in (ev.BackwardEnded, ev.LineReached))
+    if failed is not None and ended > reached:  # the pass that failed is what this line ran
         hint = tr("{node} was running in the backward pass.", node=_esc(failed.name)) + " " + hint
     return Story(title, f"{_bold(kind)}: {_esc(message)}", hint)
 

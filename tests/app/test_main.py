@@ -78,5 +78,7 @@ def test_the_demo_runs_a_script_to_its_end(tmp_path: Path) -> None:
     assert QImage(str(out)).width() == 1600
     assert subprocess.run([*command[:4], "--scale", "1.5", *command[4:]], timeout=100).returncode == 0
     assert QImage(str(out)).width() == 2400
-    refused = subprocess.run([*command[:4], "--scale", "9", *command[4:]], capture_output=True, text=True, timeout=100)
-    assert refused.returncode == 2 and "9 is not between 0.5 and 4.0" in refused.stderr
+    for scale in ("9", "large"):
+        words = [*command[:4], "--scale", scale, *command[4:]]
+        refused = subprocess.run(words, capture_output=True, text=True, timeout=100)
+        assert refused.returncode == 2 and f"{scale} is not between 0.5 and 4.0" in refused.stderr

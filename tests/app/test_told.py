@@ -69,6 +69,8 @@ def test_a_pass_that_fails_is_over_and_names_its_node(told: Recording) -> None:
     faces = [picture(moment).face(node) for node in picture(moment).place.ids if node > 0]
     assert [face.title for face in faces if face.phase == "failed"] == ["ExpBackward0"]
     assert "ExpBackward0" not in before(told, "raise ValueError").title
+    last = story(at(told, int(told.steps_of(ev.ExceptionRaised)[-1])))
+    assert last.title == "Line 23 failed" and last.hint == "Step back to see what led there."
 
 
 def test_what_a_node_does_without_ops_is_its_own(told: Recording) -> None:
