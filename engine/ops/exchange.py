@@ -9,7 +9,7 @@ import numpy as np
 
 from stridescope.engine.device import CPU
 from stridescope.engine.dispatch.overlap import writable
-from stridescope.engine.ops.to_python import from_numpy
+from stridescope.engine.ops.to_python import from_numpy, share
 from stridescope.engine.tensor import Tensor, alias
 
 INVALID = (
@@ -36,6 +36,15 @@ class _Capsule:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return int(DLDeviceType.kDLCPU), 0
+
+
+class _Writable:
+    """The memory of an array that NumPy takes for read-only, as it does with every capsule without a version."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        described = array.__array_interface__
+        self.__array_interface__ = described | {"data": (described["data"][0], False)}
+        self._kept = array
 
 
 def _device_of(self: Tensor) -> tuple[DLDeviceType, int]:
@@ -65,7 +74,15 @@ def _handed_out(
     if stream is not None:
         raise AssertionError("stream should be None on cpu.")
     array = writable(self)
+    if not copy:
+        share(self.storage_)
     return (array.copy() if copy else array).__dlpack__(max_version=max_version)
+
+
+def _received(given: Any) -> np.ndarray:
+    if hasattr(given, "__dlpack__"):
+        return np.from_dlpack(given)
+    return np.asarray(_Writable(np.from_dlpack(_Capsule(given))))
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
@@ -77,9 +94,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         _check(ext_tensor)
         result = alias(ext_tensor)
     else:
-        given = ext_tensor if hasattr(ext_tensor, "__dlpack__") else _Capsule(ext_tensor)
         try:
-            result = from_numpy(np.from_dlpack(given))
+            result = from_numpy(_received(ext_tensor))
         except (AttributeError, ValueError, TypeError) as error:
             raise RuntimeError(INVALID) from error
     result = result.clone() if copy else result
@@ -88,7 +104,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 def to_dlpack(tensor: Tensor) -> Any:
     """A capsule that holds the tensor's memory, for one use."""
-    return _handed_out(alias(tensor), max_version=(1, 0))  # the older capsules of NumPy cannot be written
+    return _handed_out(alias(tensor))
 
 
 METHODS: dict[str, Any] = {"__dlpack__": _handed_out, "__dlpack_device__": _device_of}

@@ -146,7 +146,8 @@ def numpy(self: Tensor, *, force: bool = False) -> Array:
         raise TypeError(f"Got unsupported ScalarType {scalar_name(self.dtype)}")
     array = self._array.view()
     if self.device.type == "cpu":
-        _share(self.storage_)
+        self.storage_.resizable = False
+        share(self.storage_)
     return array
 
 
@@ -196,7 +197,8 @@ def from_numpy(ndarray: Any) -> Tensor:
         tensor._array = blank_with(ndarray.shape, ndarray.strides, ndarray.dtype)
     tensor._storage = Storage(_extent(ndarray))
     _place_beside(tensor._storage)
-    _share(tensor._storage)
+    tensor._storage.resizable = False
+    share(tensor._storage)
     return tensor
 
 
@@ -205,8 +207,8 @@ def from_numpy(ndarray: Any) -> Tensor:
 _shared: weakref.WeakValueDictionary[int, Storage] = weakref.WeakValueDictionary()
 
 
-def _share(storage: Storage) -> None:
-    storage.resizable = False
+def share(storage: Storage) -> None:
+    """Remember that others hold the storage's memory, so that it keeps its address when it comes back."""
     if storage.nbytes:
         _shared.setdefault(_pointer(storage), storage)
 

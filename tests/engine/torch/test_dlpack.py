@@ -30,10 +30,23 @@ def test_a_tensor_comes_back_as_it_was() -> None:
     assert tuple(map(int, tensor.__dlpack_device__())) == (1, 0)
 
 
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [(None, "dltensor"), ((0, 8), "dltensor"), ((1, 0), "dltensor_versioned"), ((1, 2), "dltensor_versioned")],
+)
+def test_a_capsule_is_of_the_version_that_was_asked_for(version: tuple[int, int] | None, name: str) -> None:
+    capsule = torch.ones(2).__dlpack__(max_version=version)
+    assert str(capsule).startswith(f'<capsule object "{name}" at ')
+    torch.from_dlpack(capsule).add_(1)
+    assert str(capsule).startswith(f'<capsule object "used_{name}" at ')
+
+
 def test_a_capsule_is_used_once() -> None:
     tensor = torch.ones(2)
     capsule = to_dlpack(tensor)
-    from_dlpack(capsule)[0] = 5
+    received = from_dlpack(capsule)
+    received[0] = 5
+    assert received.data_ptr() == tensor.data_ptr()
     assert tensor.tolist() == [5, 1]
     with pytest.raises(RuntimeError, match="^from_dlpack received an invalid capsule"):
         from_dlpack(capsule)
