@@ -174,7 +174,7 @@ def activate(theme: Theme) -> None:
 
 
 def stylesheet() -> str:
-    """Return the few rules that a palette cannot say: slim scroll bars, tool tips, menus and line edits."""
+    """Return the few rules that a palette cannot say: slim scroll bars, tool tips, menus, dialogs and line edits."""
     t = _active[0]
     return f"""
     QScrollBar {{ background: transparent; border: none; margin: 0; }}
@@ -192,6 +192,13 @@ def stylesheet() -> str:
     QMenu::item {{ padding: 5px 22px; border-radius: 4px; }}
     QMenu::item:selected {{ background: {t.line}; }}
     QMenu::item:disabled {{ color: {t.faint}; }}
+    QDialog {{ border: 1px solid {t.line}; }}
+    QDialogButtonBox {{ dialogbuttonbox-buttons-have-icons: 0; }}
+    QDialog QPushButton {{ background: {t.panel2}; border: 1px solid {t.line}; border-radius: 5px;
+        padding: 5px 16px; min-width: 52px; color: {t.text}; }}
+    QDialog QPushButton:hover {{ background: {t.line}; }}
+    QDialog QPushButton:default {{ background: {t.now}; border-color: {t.now}; color: {t.on_now}; }}
+    QDialog QPushButton:disabled {{ color: {t.faint}; }}
     QLineEdit {{ background: transparent; border: none; padding: 3px 8px; color: {t.text}; }}
     QLineEdit:focus {{ border-bottom: 1px solid {t.now}; }}
     QTableView {{ selection-background-color: {t.line}; selection-color: {t.text}; background: {t.panel}; }}

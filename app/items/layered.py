@@ -7,6 +7,7 @@ columns); beyond that it streams lanes, which never moves a placed node. Numbers
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,7 +39,10 @@ def place(count: int, edges: Sequence[Edge]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _layers(below: list[list[int]]) -> list[int]:
-    """Return the longest way down from each node; leaves are pulled up to just below their nearest consumer."""
+    """Return the longest way down from each output, and for what it consumed the layer below its nearest consumer.
+
+    So a parameter stands beside the op that takes it, and not in one wide row at the bottom with all others.
+    """
     above: list[list[int]] = [[] for _ in below]
     waiting = [len(children) for children in below]
     for node, children in enumerate(below):
@@ -52,9 +56,9 @@ def _layers(below: list[list[int]]) -> list[int]:
             waiting[parent] -= 1
             if not waiting[parent]:
                 ready.append(parent)
-    for node, parents in enumerate(above):
-        if parents and not below[node]:
-            layers[node] = min(layers[p] for p in parents) - 1
+    for node in sorted(range(len(below)), key=layers.__getitem__, reverse=True):
+        if above[node]:
+            layers[node] = min(layers[parent] for parent in above[node]) - 1
     return layers
 
 
@@ -117,18 +121,26 @@ def _straighten(
 ) -> np.ndarray:
     """Return columns: each row as near to its neighbours' means as its order and widths allow.
 
-    Leaves weigh little, so that a chain stays straight while its leaves make room.
+    What has little below it weighs little, so that a long chain stays straight while its parameters make room.
     """
-    weights = np.array([1.0 if children else _LEAF_WEIGHT for children in below])
+    weights = _heights(rows, below) ** 3 + _LEAF_WEIGHT
     columns = np.zeros(len(below))
     for row in rows:
         columns[row] = _packed(np.zeros(len(row)), widths[row], weights[row])
-    for sweep in range(_SWEEPS + 2 if len(widths) <= 2 * QUICK else 4):
+    for sweep in range(_SWEEPS + 3 if len(widths) <= 2 * QUICK else 5):  # the last is from above
         neighbours = above if sweep % 2 == 0 else below
         for row in reversed(rows) if sweep % 2 == 0 else rows:
             wanted = np.array([_centre(columns, weights, neighbours[n], columns[n]) for n in row])
             columns[row] = _packed(wanted, widths[row], weights[row])
     return columns - columns.min()
+
+
+def _heights(rows: list[list[int]], below: list[list[int]]) -> np.ndarray:
+    """Return the longest way down from each node, counted in edges."""
+    heights = np.zeros(len(below))
+    for node in itertools.chain.from_iterable(rows):
+        heights[node] = max((heights[child] + 1 for child in below[node]), default=0)
+    return heights
 
 
 def _centre(columns: np.ndarray, weights: np.ndarray, neighbours: list[int], otherwise: float) -> float:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QTimer
-from PySide6.QtGui import QBrush, QColor, QPainterPath
+from PySide6.QtCore import QRectF, QTimer
+from PySide6.QtGui import QBrush, QColor
 
 from stridescope.app import theme as themes
 from stridescope.app.items.canvas import Canvas
 from stridescope.app.items.sketch import Sketch
 from stridescope.app.moment import Moment
+from stridescope.app.panels import memory_curve
 from stridescope.app.panels.allocator_model import (
     AllocatorPicture,
     BlockBox,
@@ -149,21 +150,8 @@ class AllocatorPanel(Canvas):
     def _draw_curve(self, sketch: Sketch, curve: Curve, y: float) -> None:
         sketch.text(LEFT, y, tr("memory over steps"), bold=True)
         height = max(CURVE_HEIGHT, self.height() - y - 60)
-        area = QRectF(LEFT, y + 40, self.width() - LEFT - RIGHT, height - 30)
-        top = float(max(int(curve.reserved.max(initial=1)), 1))
-        allocated, reserved = (_stairs(area, curve, series, top) for series in (curve.allocated, curve.reserved))
-        fill = QPainterPath(allocated)
-        fill.lineTo(area.right(), area.bottom())
-        fill.lineTo(area.left(), area.bottom())
-        tint = sketch.theme.color("fwd")
-        tint.setAlphaF(0.25)
-        sketch.path(fill, tint)
-        sketch.path(reserved, None, "dim", 2)
-        sketch.path(allocated, None, "fwd", 2)
-        sketch.line(area.left(), area.bottom(), area.right(), area.bottom(), "line")
-        x = area.left() + area.width() * max(0, curve.view) / curve.last
-        sketch.line(x, area.top() - 8, x, area.bottom(), "now", 2)
-        left = area.left() + 8
+        memory_curve.draw(sketch, curve, QRectF(LEFT, y + 40, self.width() - LEFT - RIGHT, height - 30))
+        left = LEFT + 8
         for words, color in curve.notes:
             left += sketch.text(left, y + 22, words, color) + 20
 
@@ -183,22 +171,6 @@ def _fill(sketch: Sketch, block: BlockBox, hue: QColor) -> QColor | QBrush:
     if block.kind == "pending":
         return themes.hatch(sketch.theme.mix(hue, 0.5))
     return sketch.theme.mix(hue, 0.6)
-
-
-def _stairs(area: QRectF, curve: Curve, series: np.ndarray, top: float) -> QPainterPath:
-    """Return bytes over steps as a staircase; of many samples per pixel the largest is drawn."""
-    x = curve.steps / curve.last
-    columns = np.minimum((x * area.width()).astype(np.int64), int(area.width()))
-    first = np.flatnonzero(np.diff(columns, prepend=-1))
-    heights = np.maximum.reduceat(series, first) if len(series) else series
-    path = QPainterPath(QPointF(area.left(), area.bottom()))
-    level = area.bottom()
-    for column, value in zip(columns[first].tolist(), heights.tolist(), strict=True):
-        path.lineTo(area.left() + column, level)
-        level = area.bottom() - area.height() * value / top
-        path.lineTo(area.left() + column, level)
-    path.lineTo(area.right(), level)
-    return path
 
 
 SPEC = PanelSpec(

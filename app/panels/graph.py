@@ -91,6 +91,12 @@ class GraphPanel(Canvas):
     def _window(self) -> QRectF:
         return QRectF(14, 14, max(50.0, self.width() - 28), max(50.0, self.height() - FOOT - 28))
 
+    def _graph_area(self) -> QRectF:
+        """Return where the graph is drawn: all but the foot, while that has something to say."""
+        assert self.picture is not None
+        foot = FOOT - 20 if self.picture.ready or self.picture.waiting or self.picture.news else 0
+        return QRectF(0, 0, self.width(), self.height() - foot)
+
     def _world(self) -> QRectF:
         assert self.picture is not None
         place = self.picture.place
@@ -137,7 +143,7 @@ class GraphPanel(Canvas):
             return
         view = self._current_view()
         sketch.painter.save()
-        sketch.painter.setClipRect(QRectF(0, 0, self.width(), self.height() - FOOT + 20))
+        sketch.painter.setClipRect(self._graph_area())
         if view.scale < DOTS_FROM:
             self._draw_dots(sketch, view)
         else:
@@ -208,13 +214,15 @@ class GraphPanel(Canvas):
         assert self.picture is not None
         color, width = ("bwd", 3.0) if edge.sent or edge.going else ("faint", 1.6)
         dashed = edge.going or not self.picture.real(edge.target)
+        sketch.painter.setOpacity(min(self._opacity(edge.source), self._opacity(edge.target)))
         sketch.path(curve, None, color, max(1.0, width * min(1.0, view.scale * 1.4)), dashed=dashed)
+        sketch.painter.setOpacity(1.0)
 
     def _draw_labels(
         self, sketch: Sketch, view: View, curves: list[tuple[GraphEdge, QPainterPath]], visible: list[int]
     ) -> None:
         """Write the gradients beside the edges they went along, where there is room."""
-        area = QRectF(4, 0, self.width() - 8, self.height() - FOOT + 20)
+        area = self._graph_area().adjusted(4, 0, -4, 0)
         labels = Labels(area, [self._box_of(view, node) for node in visible], [curve for _, curve in curves])
         size = max(8.0, 11 * view.scale)
         for edge, curve in curves:
@@ -229,13 +237,17 @@ class GraphPanel(Canvas):
     def _draw_node(self, sketch: Sketch, view: View, node: int) -> None:
         assert self.picture is not None
         face, rect = self.picture.face(node), self._box_of(view, node)
-        fresh = node not in self._before and self._share < 1 and bool(self._before)
-        sketch.painter.setOpacity(self._share if fresh else 1.0)
+        sketch.painter.setOpacity(self._opacity(node))
         self._draw_box(sketch, rect, node, face, view.scale)
         if view.scale >= WORDS_FROM:
             self._draw_words(sketch, rect, face, view.scale)
         sketch.painter.setOpacity(1.0)
         self.spot(rect, Selection(node=self.picture.real(node)), face.tip)
+
+    def _opacity(self, node: int) -> float:
+        """A new node appears while those that were there move to their places."""
+        fresh = node not in self._before and self._share < 1 and bool(self._before)
+        return self._share if fresh else 1.0
 
     def _draw_box(self, sketch: Sketch, rect: QRectF, node: int, face: NodeFace, scale: float) -> None:
         assert self.picture is not None

@@ -111,13 +111,14 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> str:
 def _joined(parts: Iterable[str], total: int) -> str:
     """Join the first parts of a container of ``total`` items, saying how many there are when some are left out."""
     kept: list[str] = []
-    room = ROOM
+    left_out = f"… {total} items"
+    room = ROOM - len(left_out) - 2  # the brackets
     for part in parts:
         room -= len(part) + 2
         if room < 0 and kept:
             break
         kept.append(part)
-    return ", ".join(kept) if len(kept) == total else ", ".join([*kept, f"… {total} items"])
+    return ", ".join(kept) if len(kept) == total else ", ".join([*kept, left_out])
 
 
 def _plain(value: object, _: int) -> str:

@@ -113,6 +113,19 @@ def test_a_late_leaf_lies_beside_its_consumer() -> None:
     assert layer[11] == layer[0] - 1
 
 
+@pytest.mark.parametrize("layers", [4, 30])
+def test_the_parameters_of_a_deep_net_stand_beside_its_straight_chain(layers: int) -> None:
+    """As n Linear in a row: addmm n takes a bias, what addmm n - 1 gave, and the transpose of a weight."""
+    addmms, edges = [4 * n for n in range(layers)], []
+    for addmm in addmms:
+        bias, transpose, weight, given = addmm + 1, addmm + 2, addmm + 3, addmm + 4
+        edges += [(addmm, bias), (addmm, given), (addmm, transpose), (transpose, weight)]
+    columns, rows = place(4 * layers + 1, edges)
+    assert np.ptp(columns[addmms]) < 1
+    assert np.ptp(columns) < 4
+    assert all(rows[addmm] - 1 == rows[addmm + 1] == rows[addmm + 2] for addmm in addmms)
+
+
 def test_fifty_thousand_nodes_are_placed_quickly() -> None:
     x, _ = place(50_000, random_graph(50_000, 7))
     assert len(x) == 50_000 and np.isfinite(x).all()

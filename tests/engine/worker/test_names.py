@@ -196,6 +196,7 @@ TEXTS = {
     "frozenset({1})": "frozenset({1})",
     "{'a': [1, (2,)]}": "{'a': [1, (2,)]}",
     "list(range(100))": "[0, 1, 2, 3, 4, 5, 6, 7, … 100 items]",
+    "['twelve chars'] * 40": "['twelve chars', 'twelve chars', 'twelve chars', 'twelve chars', … 40 items]",
     "[[[[1]]]]": "[[[[…]]]]",
     "len": "<function len>",
     "[].append": "<function append>",
