@@ -103,17 +103,26 @@ REAL_ONLY = frozenset(
 )
 
 
-def _tracked_if_real(op: Op, args: tuple[Any, ...], out: Any) -> None:
-    if any(isinstance(one, Tensor) and one.dtype.is_complex for one in (out if isinstance(out, tuple) else (out,))):
-        raise RuntimeError(f"{op.name} does not support automatic differentiation for outputs with complex dtype.")
-    track(op, args, out)
+def _tracked_if_real(op: Op, usual: Callable[..., None]) -> Callable[..., None]:
+    """``usual`` for the results of an op whose derivative is for real numbers only."""
+
+    def tracked(*values: Any) -> None:
+        out = values[-1]
+        if any(isinstance(one, Tensor) and one.dtype.is_complex for one in (out if isinstance(out, tuple) else (out,))):
+            raise RuntimeError(f"{op.name} does not support automatic differentiation for outputs with complex dtype.")
+        usual(*values)
+
+    return tracked
 
 
 def tracker(op: Op) -> Callable[..., None]:
     """``track(*arguments, out)`` of an op: as :func:`track`, with what the declaration says written out."""
+    usual = _tracker(op)
+    return _tracked_if_real(op, usual) if op.name in REAL_ONLY else usual
+
+
+def _tracker(op: Op) -> Callable[..., None]:
     derivative = op.derivative
-    if op.name in REAL_ONLY:
-        return lambda *values: _tracked_if_real(op, values[:-1], values[-1])
     if derivative is None or derivative.name == "NotImplemented" or not _usual(op):
         return lambda *values: track(op, values[:-1], values[-1])
     inputs = [a for a in op.schema.arguments if a.name in derivative.inputs]

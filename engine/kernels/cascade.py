@@ -16,6 +16,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 ROWS, LEVELS = 4, 4
 BLOCK = 128
+SHORTEST = 16  # terms that one level adds up
 WIDE = 32  # columns from which on NumPy adds short runs of rows well
 # How many elements one vector holds, by item size; complex numbers count as a whole.
 LANES = {2: 16, 4: 8, 8: 4, 16: 2}
@@ -199,7 +200,8 @@ def _row_sum(terms: Array) -> Array:
     count = size // ROWS
     if not count:
         return _in_order(terms)
-    partial = _levels(terms[: count * ROWS].reshape(count, -1)).reshape(ROWS, -1)
+    whole = terms[: count * ROWS].reshape(count, -1)
+    partial = (_in_order(whole) if count <= SHORTEST else _levels(whole)).reshape(ROWS, -1)
     if size % ROWS:
         partial = np.concatenate((partial[:1], terms[count * ROWS :], partial[1:]))
     return _in_order(partial)
@@ -208,7 +210,7 @@ def _row_sum(terms: Array) -> Array:
 def _levels(terms: Array) -> Array:
     """The sum of each column, by levels of partial sums."""
     size = len(terms)
-    power = max(4, (size - 1).bit_length() // LEVELS)
+    power = max(SHORTEST.bit_length() - 1, (size - 1).bit_length() // LEVELS)
     step = 1 << power
     if size <= step:
         return _in_order(terms)
@@ -238,6 +240,10 @@ def _grouped(terms: Array, step: int) -> Array:
 
 def _in_order(terms: Array) -> Array:
     """The sum of each column, term by term; NumPy does that only where there are several columns."""
+    if len(terms) == 1:
+        return terms[0]  # type: ignore[no-any-return]
+    if len(terms) == 2:
+        return terms[0] + terms[1]  # type: ignore[no-any-return]
     if terms.shape[1] == 1:
         return np.asarray(np.add.accumulate(terms)[-1])
     return _add(terms if terms.flags.c_contiguous else np.ascontiguousarray(terms))

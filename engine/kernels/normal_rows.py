@@ -6,17 +6,19 @@ layer norm one per sample, a group norm one per sample and group. Statistics are
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+SHORT = 4096  # elements of a row that a product with ones adds up in a third of the time of NumPy's sum
 _sum: Any = np.add.reduce  # the array's own method takes longer
 
 
 def as_rows(array: Array, count: int) -> Array:
     """A copy in double precision, cut into ``count`` rows; ``array`` has elements."""
-    return np.array(array, np.float64, order="C").reshape(count, -1)
+    return array.astype(np.float64, "C").reshape(count, -1)
 
 
 def centre(rows: Array) -> tuple[Array, Array]:
@@ -42,10 +44,16 @@ def gradient_of_rows(grad: Array, hat: Array, rstd: Array) -> Array:
 
 
 def _mean(rows: Array) -> Array:
-    total = _sum(rows, 1, keepdims=True)
-    return np.divide(total, rows.shape[1], total)  # type: ignore[no-any-return]
+    count = rows.shape[1]
+    total = rows.dot(_ones(count)) if count <= SHORT else _sum(rows, 1)
+    return np.divide(total, float(count), total)[:, None]  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(64)
+def _ones(count: int) -> Array:
+    return np.ones(count)
 
 
 def _mean_of_product(first: Array, second: Array) -> Array:
-    total = np.vecdot(first, second)[:, None]
-    return np.divide(total, first.shape[1], total)  # type: ignore[no-any-return]
+    total = np.vecdot(first, second)
+    return np.divide(total, float(first.shape[1]), total)[:, None]  # type: ignore[no-any-return]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dispatch.run import resolved
+from stridescope.engine.dispatch.run import FLOATS, resolved
 from stridescope.engine.dtype import dtype, int64, scalar_name, uint8
 from stridescope.engine.ops.arithmetic import add_scalar, mul_scalar
 from stridescope.engine.ops.division import div_scalar
@@ -88,17 +89,26 @@ def _in_rows(array: Array, numbers: Array, weight: Tensor | None, ignored: int) 
     if weight is not None or array.ndim != 2 or numbers.ndim != 1 or not array.size or numbers.itemsize != 8:
         return None
     rows, classes = array.shape
-    if 0 <= ignored < classes or not array.flags.c_contiguous or _most(numbers.view(np.uint64)) >= classes:
-        return None  # as unsigned numbers the negative ones are large
-    return np.arange(0, rows * classes, classes) + numbers
+    if 0 <= ignored < classes or not array.flags.c_contiguous:
+        return None
+    unsigned = numbers.view(np.uint64)  # the negative ones are large
+    if unsigned.item(unsigned.argmax()) >= classes:
+        return None
+    return _row_starts(rows, classes) + numbers
 
 
-_most: Any = np.maximum.reduce
+@functools.lru_cache(256)
+def _row_starts(rows: int, classes: int) -> Array:
+    return np.arange(0, rows * classes, classes)
 
 
 def _nll(
     self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
 ) -> tuple[Tensor, Tensor]:
+    if self._plain and self.dtype in FLOATS and target._plain and reduction != NONE:
+        found = _usual(self, target, weight, reduction, ignore_index)
+        if found is not None:
+            return found
     array, numbers = widened(resolved(self), self.dtype), resolved(target)
     if array.ndim == 1 and numbers.ndim == 1:
         numbers = numbers.reshape(())
@@ -116,6 +126,21 @@ def _nll(
     if reduction == MEAN:
         total = np.divide(total, weights)
     return _made(total, self.dtype, where), _made(weights, self.dtype, where)
+
+
+def _usual(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> tuple[Tensor, Tensor] | None:
+    """The loss and the count of its terms, the short way: of a row of floats on the CPU per class number; else None."""
+    array, kind = self._array, self.dtype
+    places = _in_rows(array, target._array, weight, ignore_index)
+    if places is None:
+        return None
+    losses = array.take(places)
+    total, count = added(np.negative(losses, losses), (0,)), kind.np.type(len(places))
+    if reduction == MEAN:
+        total = np.asarray(total / count)
+    return fresh(total, kind), fresh(np.asarray(count), kind)
 
 
 def _weighted_losses(array: Array, numbers: Array, weight: Tensor | None, ignore_index: int) -> tuple[Array, Array]:

@@ -17,17 +17,18 @@ from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.number_range import check_number
 from stridescope.engine.tensor import Tensor
 
+_HALF = np.dtype(np.float16)
 CLAMP_COMPLEX = (NotImplementedError, "clamp is not supported for complex types")
 
 
 def larger(a: Any, b: Any) -> Any:
     """The larger of each pair, the second of equals: NumPy's choice between zeros but for float16."""
-    return np.maximum(b, a) if np.asarray(b).dtype == np.float16 else np.maximum(a, b)
+    return np.maximum(b, a) if b.dtype is _HALF else np.maximum(a, b)
 
 
 def smaller(a: Any, b: Any) -> Any:
     """The smaller of each pair, the second of equals."""
-    return np.minimum(b, a) if np.asarray(b).dtype == np.float16 else np.minimum(a, b)
+    return np.minimum(b, a) if b.dtype is _HALF else np.minimum(a, b)
 
 
 def _pair(name: str, function: Callable[..., Any], doc: str, grads: dict[str, Callable[..., Any]]) -> None:

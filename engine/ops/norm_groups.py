@@ -17,7 +17,7 @@ from stridescope.engine.kernels.normal_rows import as_rows, centre, gradient_of_
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.ops.norm_layers import check_normalized, gradient, kind_of_statistics
 from stridescope.engine.storage import Array
-from stridescope.engine.tensor import Tensor, dense, fresh
+from stridescope.engine.tensor import Tensor, canonical, fresh
 
 Ints = Sequence[int]
 
@@ -26,7 +26,7 @@ _sum: Any = np.add.reduce
 
 
 def _made(array: Array, kind: dtype, source: Tensor) -> Tensor:
-    return fresh(dense(array.astype(kind.np)), kind, source.device)
+    return fresh(canonical(array.astype(kind.np, "C")), kind, source.device)
 
 
 # ---- layer norm ----------------------------------------------------------------------------------------------------
@@ -43,15 +43,16 @@ def _layer_norm(
     if not array.size:
         stats = np.zeros((*array.shape[: axes[0]], *(1,) * len(axes)))
         return _made(array, input.dtype, input), _made(stats, kind, input), _made(stats, kind, input)
-    rows = as_rows(array, math.prod(array.shape[: axes[0]]))
+    outer = array.shape[: axes[0]]
+    rows = as_rows(array, math.prod(outer))
     mean, var = centre(rows)
     rstd = inverse_deviation(var, eps)
-    rows *= rstd
+    np.multiply(rows, rstd, rows)
     if weight is not None:
-        rows *= as_rows(resolved(weight), 1)
+        np.multiply(rows, resolved(weight).reshape(-1).astype(np.float64), rows)
     if bias is not None:
-        rows += as_rows(resolved(bias), 1)
-    shape = (*array.shape[: axes[0]], *(1,) * len(axes))
+        np.add(rows, resolved(bias).reshape(-1).astype(np.float64), rows)
+    shape = (*outer, *(1,) * len(axes))
     mean, rstd = mean.reshape(shape), rstd.reshape(shape)
     return _made(rows.reshape(array.shape), input.dtype, input), _made(mean, kind, input), _made(rstd, kind, input)
 

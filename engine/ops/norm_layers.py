@@ -29,6 +29,8 @@ Ints = Sequence[int]
 
 def kind_of_statistics(input: Tensor, *others: Tensor | None) -> dtype:
     """The dtype of saved statistics: float32 for a half-precision input with parameters or averages in float32."""
+    if input.dtype is float32:
+        return float32
     return float32 if any(t is not None and t.dtype is float32 for t in others) else input.dtype
 
 
@@ -332,7 +334,11 @@ define(
 
 def check_normalized(input: Tensor, shape: Ints, weight: Tensor | None, bias: Tensor | None, rms: bool = False) -> None:
     """Raise RuntimeError unless the input ends with the normalised shape and weight and bias have it."""
-    wanted = list(shape)
+    sizes = tuple(shape)
+    same = (weight is None or weight._array.shape == sizes) and (bias is None or bias._array.shape == sizes)
+    if same and sizes and input._array.shape[-len(sizes) :] == sizes:
+        return
+    wanted = list(sizes)
     if not wanted:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got "

@@ -89,6 +89,9 @@ def widened(array: Array, kind: dtype) -> Array:
 
 def summed(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype | None) -> Tensor:
     """``sum``: integers and bools add up in int64, half precisions in float32."""
+    if kind is None and tensor._plain and tensor.dtype in FLOATS:  # as almost all are
+        row = tensor._array
+        return fresh(dense(added(row, axes(dims, row.ndim), keepdim)), tensor.dtype)
     target = kind or (int64 if tensor.dtype.category <= INTEGER else tensor.dtype)
     array = resolved(tensor) if tensor.dtype is target else cast(resolved(tensor), target)
     if array.dtype == np.bool_:
@@ -101,7 +104,9 @@ def _whole(tensor: Tensor, kind: dtype | None) -> Any:
     array = tensor._array
     if kind is not None or not tensor._plain or tensor.dtype not in FLOATS or not array.flags.c_contiguous:
         return None
-    return flat_sum(array.reshape(-1), LANES[array.itemsize]) if ROWS <= array.size <= LARGEST else None
+    if not ROWS <= array.size <= LARGEST:
+        return None
+    return flat_sum(array.reshape(-1), LANES[array.itemsize]) + 0  # a sum is never -0
 
 
 def _sum_all(self: Tensor, dtype: dtype | None) -> Tensor:

@@ -7,10 +7,11 @@ the median over rounds of CPU time per call; the engine with recording off, the 
 PyTorch take turns in processes of their own, so that a noisy machine hits all of them alike. A ratio of 0.80 means
 that the engine needs 80 % of PyTorch's time.
 
-Last seen on two cores with ten busy processes (two rounds): geometric mean 1.61 unrecorded, 3.82 recorded. Tiny ops
-without a graph 0.4 to 2.9, with one 1.4 to 2.1; 100 nodes forward 1.1, backward 0.9; whole training steps of nn and an
-optimizer 1.8 to 1.9. Far from even are kernels that NumPy needs many calls for: softmax 4, sums of rows 5, cross
-entropy 7 and layer norm 8, which is computed in double precision. Recording costs 1.2 to 5.1 times a call's time.
+Last seen on two cores with eight busy processes (two rounds): geometric mean 2.1 unrecorded, 4.5 recorded. Tiny ops
+without a graph 0.5 to 2.9, with one 2.0 to 2.7; 100 nodes forward 1.9, backward 1.2; whole training steps of nn and an
+optimizer 2.5 to 2.8. Far from even are kernels that NumPy needs many calls for, each of which takes as long as half
+of PyTorch's whole op: softmax 6 (six calls), sums of rows 6, cross entropy 7 and layer norm 8, which is computed in
+double precision. Recording costs 1.2 to 5.3 times a call's time.
 """
 
 from __future__ import annotations
