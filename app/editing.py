@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QInputDialog
 
 from stridescope.app.panels.editor_model import file_name
+from stridescope.app.program import Program
 from stridescope.app.script_file import write_script
 from stridescope.app.text import tr
 
@@ -50,11 +52,8 @@ class Editing(QObject):
 
     def restart(self) -> None:
         """Run the script, with what was edited, from its first line."""
-        self._window.banner.hide()
-        saved = self.words_of_saving()
-        if self.save() and self._session.restart():
-            self._window.begin_again()
-            self._window.banner.say(saved, failure=False)
+        if self._session.program is not None:
+            self._run(self._session.program)
 
     def ask_arguments(self) -> None:
         """Let the user type the script's arguments, and run it with them."""
@@ -68,5 +67,25 @@ class Editing(QObject):
         except ValueError as error:
             self._window.banner.say(tr("These are no arguments: {why}", why=error), failure=True)
             return
-        if ok and self._session.restart_with(argv):
+        if ok:
+            self._run(dataclasses.replace(program, argv=argv))
+
+    def toggle_module(self) -> None:
+        """Run the script as a module of its package, so that its relative imports work, or again by its path."""
+        program = self._session.program
+        if program is None:
+            return
+        try:
+            changed = program.as_script() if program.module else program.as_module()
+        except ValueError as error:
+            self._window.banner.say(str(error), failure=True)
+            return
+        self._run(changed, tr("This is {command}", command=changed.command))
+
+    def _run(self, program: Program, words: str = "") -> None:
+        """Save what was edited, run ``program`` from its first line, and say ``words``."""
+        self._window.banner.hide()
+        saved = self.words_of_saving()
+        if self.save() and self._session.start(dataclasses.replace(program, until_step=0)):
             self._window.begin_again()
+            self._window.banner.say("\n".join(filter(None, (saved, words))), failure=False)

@@ -32,7 +32,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ["QT_SCALE_FACTOR"] = str(options.scale)
     if options.offscreen_demo:
         return _demo(options)
-    return open_window(options.file, tuple(options.args), options.device, options.theme, options.lang)
+    return open_window(
+        options.file, tuple(options.args), options.device, options.theme, options.lang, module=options.module
+    )
 
 
 def open_window(
@@ -41,12 +43,26 @@ def open_window(
     device: str = "auto",
     theme: str | None = None,
     lang: str | None = None,
+    *,
+    module: bool = False,
 ) -> int:
-    """Open the window, on a script or a recording where ``path`` names one, and return its exit status."""
+    """Open the window, on a script or a recording where ``path`` names one, and return its exit status.
+
+    With ``module``, ``path`` is the name of a module in the folder of the shell.
+    """
+    from stridescope.app.program import Program
+
     application = make_application(theme, lang)
+    try:
+        program = Program.of_module(path or "", arguments, device) if module else None
+    except ValueError as error:
+        print(f"stridescope: {error}", file=sys.stderr)
+        return 2
     window = make_window(remember=True)
     window.show()
-    if path:
+    if program is not None:
+        window.start(program)
+    elif path:
         window.open(path, arguments, device)
     return application.exec()
 
@@ -153,6 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="stridescope", description="See tensors, storage and the graph move.")
     parser.add_argument("file", nargs="?", help="a script, or a recording (.stride)")
     parser.add_argument("args", nargs=argparse.REMAINDER, help="the script's own arguments")
+    parser.add_argument("-m", dest="module", action="store_true", help="FILE is the name of a module")
     parser.add_argument("--device", default="auto", help="auto, cpu, sim[:SIZE] or cuda")
     parser.add_argument("--theme", choices=["dark", "light"], help="default: as the system")
     parser.add_argument("--lang", choices=["en", "zh"], help="default: as chosen before")

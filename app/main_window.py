@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 
@@ -32,6 +33,7 @@ from stridescope.app.items.icons import icon
 from stridescope.app.moment import moment_at
 from stridescope.app.panels import BY_ID as PANELS_BY_ID
 from stridescope.app.panels.editor_model import EditorPicture, file_name
+from stridescope.app.program import Program
 from stridescope.app.script_file import is_notebook, read_script
 from stridescope.app.selection import NOTHING, Selection
 from stridescope.app.session import EMPTY, IMPORTING, REPLAY, RUNNING, STARTING, WAITING, Session
@@ -153,9 +155,16 @@ class MainWindow(QMainWindow):
 
     def open(self, path: str, argv: tuple[str, ...] = (), device: str = "auto") -> bool:
         """Open a script or a recording."""
+        return self._opened(path, lambda: self.session.open(path, argv, device))
+
+    def start(self, program: Program) -> bool:
+        """Open a program as it is to be run."""
+        return self._opened(program.path, lambda: self.session.start(program))
+
+    def _opened(self, path: str, begin: Callable[[], bool]) -> bool:
         self.banner.hide()
         before = self.session.recording
-        if not self.session.open(path, argv, device):
+        if not begin():
             return False
         if self._remember:
             remember_file(os.path.abspath(path))

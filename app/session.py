@@ -16,6 +16,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QSocketNotifier, QTimer, Signal
 
 from stridescope.app.points import Points
+from stridescope.app.program import Program
 from stridescope.app.snapshot_import import PICKLE_MARK, SnapshotImport
 from stridescope.app.text import tr
 from stridescope.engine.recording.reader import Recording
@@ -26,17 +27,8 @@ from stridescope.engine.worker.client import WorkerClient
 EMPTY, STARTING, WAITING, RUNNING, ENDED, REPLAY = "empty", "starting", "waiting", "running", "ended", "replay"
 IMPORTING = "importing"
 WATCH_MS = 60
+RELATIVE = "attempted relative import with no known parent package"
 _SQLITE = b"SQLite format 3\x00"
-
-
-@dataclasses.dataclass(frozen=True)
-class Program:
-    """What is run: a script and its arguments on a device."""
-
-    path: str
-    argv: tuple[str, ...] = ()
-    device: str = "auto"
-    until_step: int = 0  # a fork: where to stop first
 
 
 class Session(QObject):
@@ -80,7 +72,7 @@ class Session(QObject):
         """Open a script or a recording, by what the file holds; says why not with ``failed``."""
         program = Program(os.path.abspath(path), argv, device)
         if os.path.isfile(os.path.join(path, "__main__.py")):
-            return self._start(program)
+            return self.start(program)
         try:
             with open(path, "rb") as file:
                 head = file.read(len(_SQLITE))
@@ -94,17 +86,7 @@ class Session(QObject):
         if b"\0" in head:
             self.failed.emit(tr("{path} is neither a Python script nor a recording", path=path))
             return False
-        return self._start(program)
-
-    def restart(self) -> bool:
-        """Run the program again from its first line."""
-        return self.program is not None and self._start(dataclasses.replace(self.program, until_step=0))
-
-    def restart_with(self, argv: tuple[str, ...]) -> bool:
-        """Run the program again with other arguments."""
-        if self.program is not None:
-            self.program = dataclasses.replace(self.program, argv=argv)
-        return self.restart()
+        return self.start(program)
 
     def fork(self, step: int) -> bool:
         """Run the program again up to a step of this run and stop there; this run's recording is kept beside."""
@@ -117,7 +99,7 @@ class Session(QObject):
             self.failed.emit(tr("{path} cannot be written: {why}", path=kept, why=error.strerror or error))
             return False
         parents = [*self.parents, kept]
-        self._start(dataclasses.replace(self.program, until_step=step), parents)
+        self.start(dataclasses.replace(self.program, until_step=step), parents)
         return True
 
     def open_parent(self) -> bool:
@@ -201,7 +183,8 @@ class Session(QObject):
         self.told.emit("")
         self.grown.emit()
 
-    def _start(self, program: Program, parents: list[str] | None = None) -> bool:
+    def start(self, program: Program, parents: list[str] | None = None) -> bool:
+        """Run a program, in place of what is open; ``parents`` are the recordings that it is forked from."""
         kept, self.parents = (self.parents if parents is None else parents), []
         self.close()
         self.program, self.parents = program, kept if parents is not None else []
@@ -209,12 +192,11 @@ class Session(QObject):
         self._folder = tempfile.mkdtemp(prefix="stridescope-")
         self._path = str(Path(self._folder, Path(program.path).stem + ".stride"))
         self._client = WorkerClient.start(
-            program.path,
+            program.module or program.path,
             program.argv,
             self._path,
-            device=program.device,
+            **program.start_options(),
             breakpoints=self.points.enabled,
-            until_step=program.until_step,
             memory_limit=self.memory_limit,
             step_into=self.step_into,
         )
@@ -350,9 +332,16 @@ class Session(QObject):
         self.reason = reason
         self._set_status(WAITING)
         if reason == "error":
-            self.failed.emit(detail)
+            self.failed.emit("\n".join(filter(None, (detail, self._advice(detail)))))
         elif reason == "breakpoint" and not self._until:
             self.told.emit(tr("Breakpoint: {what}", what=detail))
+
+    def _advice(self, failure: str) -> str:
+        """Return what to do about a failure that comes from how the program is run; "" about any other."""
+        program = self.program
+        if RELATIVE not in failure or program is None or program.module or not program.in_package:
+            return ""
+        return tr("Run it as a module of its package: Run › Run as a module")
 
     def _end(self, reply: protocol.Ended) -> None:
         words = self._client.last_words if self._client is not None else ""

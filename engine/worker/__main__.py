@@ -145,11 +145,19 @@ def _prepared(start: Start) -> RecordedRun:
     """Read the program, choose the device and make the recording; each can be refused with one clear line."""
     from stridescope.engine.devices import registry
 
+    _go_to(start.folder)
     program = Program(start.path, start.argv, start.module)
     loaded = load(program)
     registry.configure(start.device)
     detail = Detail(start.keep_values, start.every_line, start.step_into)
     return RecordedRun(program, loaded, start.recording, detail)
+
+
+def _go_to(folder: str) -> None:
+    try:
+        os.chdir(folder or os.curdir)
+    except OSError as error:
+        raise LaunchError(f"can't run in '{folder}': {error.strerror}") from None
 
 
 def main() -> int:

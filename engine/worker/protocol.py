@@ -57,11 +57,13 @@ class Start:
     ``memory_limit`` is in bytes, 0 for none; ``every_line`` records every round of the longest loop, at its price.
     With ``until_step`` the script first stops at that step: a script that does the same each time goes on from a
     moment of its last run. ``step_into`` names packages whose Python is recorded like the user's own, even ``torch``.
+    ``folder`` is where it runs, "" where the window was started.
     """
 
     path: str
     argv: tuple[str, ...] = ()
     module: bool = False
+    folder: str = ""
     recording: str = ""
     device: str = "auto"
     keep_values: int = 1 << 16
