@@ -11,6 +11,7 @@ import numpy as np
 from stridescope.engine.autograd.history import check_inference
 from stridescope.engine.autograd.lockstep import Lockstep, run_of
 from stridescope.engine.autograd.modes import ForwardMode, grad_mode
+from stridescope.engine.dispatch.halfway import tell_written, written_before
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.out_dtypes import CASTING, OF_COMPLEX, OF_OUT, refusal, refusal_of_one
 from stridescope.engine.dispatch.overlap import PARTIAL, is_lazy, refuse_lazy_overlap, refuse_overlap
@@ -109,6 +110,11 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
             casting = op.qualified in CASTING
             plain = several or casting or (op.name in OF_COMPLEX and values[0].dtype.is_complex)
             written(target, one, "" if plain else op.name, () if at_once else values)
+    except (RuntimeError, IndexError) as error:
+        if (before := written_before(error)) is not None:
+            filled(targets[0], before)
+            tell_written(targets[0])
+        raise
     finally:
         grad_mode.enabled = enabled
     if op.schema.returns == ("Tensor[]",):

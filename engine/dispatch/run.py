@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.device import CPU, device
+from stridescope.engine.dispatch.halfway import tell_written, written_before
 from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.overlap import refuse_any_shared, refuse_lazy_overlap, refuse_overlap, writable
 from stridescope.engine.dispatch.promote import common
@@ -365,7 +366,13 @@ class Into:
         return target
 
     def _write(self, target: Tensor, args: tuple[Any, ...]) -> None:
-        result = self._result(target, *args)
+        try:
+            result = self._result(target, *args)
+        except (RuntimeError, IndexError) as error:
+            if (before := written_before(error)) is not None:
+                store(target, before)
+                tell_written(target)
+            raise
         if self.apart:
             refuse_any_shared(target, args)
         check_fit(target, result._array.shape, result.dtype)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
+from stridescope.engine.dispatch.halfway import halfway, tell_written
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.overlap import is_lazy, refuse_overlap, refuse_shared, warn_of_expanded, writable
 from stridescope.engine.dispatch.run import into, laid_out, on_copy, resolved
-from stridescope.engine.dtype import BOOL, COMPLEX, FROM_NUMPY, INTEGER, bool_, int32, int64, scalar_name, uint8
+from stridescope.engine.dtype import BOOL, COMPLEX, FROM_NUMPY, bool_, int32, int64, scalar_name, uint8
 from stridescope.engine.kernels.fused import half_fused
 from stridescope.engine.layout import Layout, broadcast_shapes, dense_strides_like, wrap_dim
 from stridescope.engine.ops.arithmetic import plus_product, scaled
-from stridescope.engine.ops.determinism import alert
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.reduce import wrapped
-from stridescope.engine.ops.scatter import at_least_1d, reduce_into, scatter_reduce_grads
+from stridescope.engine.ops.scatter import at_least_1d, identity, places, reduce_into, scatter_add, scatter_reduce_grads
 from stridescope.engine.ops.views import expand_
 from stridescope.engine.ops.views_select import check_fits
+from stridescope.engine.ops.walked import first_wrong, some, walk
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, fresh
 from stridescope.engine.warn import internal, warn, warn_once
@@ -63,23 +62,11 @@ def _along(name: str, self: Tensor, dim: int, index: Tensor, source: Tensor) -> 
     return dim
 
 
-def _in_bounds(name: str, self: Tensor, dim: int, where: Array, alpha: Any = None, negative: bool = False) -> Array:
-    """The slices that index_add (with its ``alpha``) and index_reduce write; raises for those that are not there.
-
-    index_reduce without ``include_self`` begins as index_fill, which counts ``negative`` indices from the end.
-    """
+def _in_bounds(self: Tensor, dim: int, where: Array) -> tuple[Array, IndexError | None]:
+    """The slices that come before the first that is not there, and how that one is refused."""
     size = at_least_1d(self._array).shape[dim]
-    bad = where[(where < (-size if negative else 0)) | (where >= size)]
-    if bad.size and negative:
-        raise IndexError(f"index {bad[0]} is out of bounds for dimension {dim} with size {size}")
-    bad = where[(where < 0) | (where >= size)]
-    if name == "index_add_" and self._array.ndim > 1 and not self._array.size:
-        return where[:0]  # nothing is added, wherever it would go
-    if bad.size and not _scatters(self, dim, where, alpha):
-        raise IndexError("index out of range in self")
-    if bad.size:
-        raise RuntimeError(f"index {bad.flat[0]} is out of bounds for dimension {dim} with size {size}")
-    return where
+    stop = first_wrong(where, 0, size)
+    return (where, None) if stop is None else (where[stop[0]], IndexError("index out of range in self"))
 
 
 def _scatters(self: Tensor, dim: int, where: Array, alpha: Any) -> bool:
@@ -91,7 +78,7 @@ def _scatters(self: Tensor, dim: int, where: Array, alpha: Any) -> bool:
     return bool(plain and self._array.ndim > 1 and dim in (0, self._array.ndim - 1))
 
 
-def _entries(self: Tensor, array: Array, dim: int, index: Tensor, prefix: str = "", negative: bool = True) -> Array:
+def _entries(self: Tensor, array: Array, dim: int, index: Tensor) -> Array:
     """Which slices of ``array``, where self's elements are, an op writes that walks the slices with a stride of 0."""
     where, sizes, strides = index._array.reshape(-1), list(self.shape), list(self.strides)
     if sizes:
@@ -100,10 +87,33 @@ def _entries(self: Tensor, array: Array, dim: int, index: Tensor, prefix: str = 
     rows = _rows(array, dim)
     if not rows[:1].size and rows.shape[0]:
         return where[:0]
-    bad = where[(where < (-rows.shape[0] if negative else 0)) | (where >= rows.shape[0])]
-    if bad.size:
-        raise IndexError(f"{prefix}index {bad.flat[0]} is out of bounds for dimension {dim} with size {rows.shape[0]}")
     return np.where(where < 0, where + rows.shape[0], where)
+
+
+def _stopped(
+    self: Tensor, array: Array, dim: int, index: Tensor, values: Any, prefix: str = "", negative: bool = True
+) -> IndexError | None:
+    """Write ``values`` up to the first wrong entry of the index, and say how that is refused; None where none is.
+
+    ``values`` are a number, or a tensor that holds a slice for each entry. The kernel walks the elements of all
+    slices, in the order in which they lie.
+    """
+    where, target = index._array.reshape(-1), at_least_1d(array)
+    size = target.shape[dim]
+    low = -size if negative else 0
+    if first_wrong(where, low, size) is None or not target.size:
+        return None
+    shape = tuple(where.size if d == dim else n for d, n in enumerate(target.shape))
+    along = [1 if d == dim else 0 for d in range(target.ndim)]
+    strides = [tuple(0 if d == dim else s for d, s in enumerate(self.strides or (0,))), tuple(along)]
+    if isinstance(values, Tensor):
+        strides.append(values.strides or (0,))
+        values = resolved(values).reshape(shape)
+    entries = np.broadcast_to(where.reshape([-1 if step else 1 for step in along]), shape)
+    before, entry = first_wrong(entries, low, size, lambda: walk(shape, strides)) or (where, 0)
+    place, chosen = some(places(np.where(entries < 0, entries + size, entries), dim), values, shape, before)
+    target[place] = chosen
+    return IndexError(f"{prefix}index {entry} is out of bounds for dimension {dim} with size {size}")
 
 
 def _copy_of(self: Tensor) -> Array:
@@ -112,7 +122,13 @@ def _copy_of(self: Tensor) -> Array:
 
 def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any) -> Tensor:
     dim = _along("index_add_", self, dim, index, source)
-    where = _in_bounds("index_add_", self, dim, index._array.reshape(-1), alpha)
+    where = index._array.reshape(-1)
+    if self._array.ndim > 1 and not self._array.size:
+        where = where[:0]  # nothing is added, wherever it would go
+    elif _scatters(self, dim, index._array, alpha) and first_wrong(where, 0, self._array.shape[dim]):
+        sizes = [-1 if d == dim else 1 for d in range(self._array.ndim)]
+        scatter_add.run(self, dim, index.view(sizes).expand(source.shape), source)  # type: ignore[misc]
+    where, refused = _in_bounds(self, dim, where)
     result = _copy_of(self)
     rows, added = _rows(result, dim), _rows(resolved(source), dim)[: where.size]
     unscaled = _scatters(self, dim, index._array, alpha) or (alpha == 1 and self.dtype.category != COMPLEX)
@@ -121,6 +137,8 @@ def _index_add(self: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Any
     else:
         ufunc = np.logical_or if result.dtype == np.bool_ else np.add
         ufunc.at(rows, where, added if unscaled else added * number_of(alpha, self.dtype))
+    if refused is not None:
+        raise halfway(refused, wrapped(result, self.dtype, self))
     return wrapped(result, self.dtype, self)
 
 
@@ -166,18 +184,24 @@ def _need_index_reduce(self: Tensor, include_self: bool) -> None:
         raise not_implemented("index_func_", self.dtype)
 
 
-def _reduced_rows(self: Tensor, dim: int, index: Tensor, reduce: str, include_self: bool) -> Array:
+def _begun(self: Tensor, result: Array, dim: int, index: Tensor, reduce: str) -> None:
+    """Write the neutral element over the slices, as index_fill does: negative indices count from the end here."""
+    neutral = identity(reduce, result)
+    if (refused := _stopped(self, result, dim, index, neutral)) is not None:
+        raise halfway(refused, wrapped(result, self.dtype, self))
+    _rows(result, dim)[index._array.reshape(-1)] = neutral
+
+
+def _reduced_rows(self: Tensor, dim: int, where: Array, reduce: str) -> tuple[Array, IndexError | None]:
     """The slices that index_reduce writes; refuses what the kernels refuse that carry out one row after the other."""
-    where = index._array.reshape(-1)
-    if not where.size:
-        return where
-    if self.dtype.category == COMPLEX and reduce in ("amax", "amin"):
-        _in_bounds("index_reduce_", self, dim, where[:1], negative=not include_self)
+    if where.size and self.dtype.category == COMPLEX and reduce in ("amax", "amin"):
+        if (refused := _in_bounds(self, dim, where[:1])[1]) is not None:
+            raise refused
         raise not_implemented({"amax": "maximum_cpu", "amin": "minimum_cpu"}[reduce], self.dtype)
-    where = _in_bounds("index_reduce_", self, dim, where, negative=not include_self)
-    if self.dtype.category == BOOL and reduce == "mean":
+    where, refused = _in_bounds(self, dim, where)
+    if where.size and refused is None and self.dtype.category == BOOL and reduce == "mean":
         raise not_implemented("div_floor_cpu", self.dtype)
-    return where
+    return where, refused
 
 
 def _index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool) -> Tensor:
@@ -187,10 +211,15 @@ def _index_reduce(self: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     warn_once(internal("index_reduce() is in beta and the API may change at any time.",
                        "aten/src/ATen/native/TensorAdvancedIndexing.cpp:1523"))  # fmt: skip
     _need_index_reduce(self, include_self)
-    where = _reduced_rows(self, dim, index, reduce, include_self)
     result = _copy_of(self)
+    if not include_self and index._array.size:
+        _begun(self, result, dim, index, reduce)
+    where, refused = _reduced_rows(self, dim, index._array.reshape(-1), reduce)
     if where.size:
-        reduce_into(_rows(result, dim), where, _rows(resolved(source), dim), reduce, include_self)
+        how = "sum" if refused is not None and reduce == "mean" else reduce  # what is not divided yet
+        reduce_into(_rows(result, dim), where, _rows(resolved(source), dim)[: where.size], how, include_self)
+    if refused is not None:
+        raise halfway(refused, wrapped(result, self.dtype, self))
     return wrapped(result, self.dtype, self)
 
 
@@ -245,7 +274,9 @@ def _index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
             "dimension 0."
         )
     result = _copy_of(self)
-    where = _entries(self, result, dim, index, "index_copy_(): ", negative=False)
+    where = _entries(self, result, dim, index)
+    if (refused := _stopped(self, result, dim, index, source, "index_copy_(): ", negative=False)) is not None:
+        raise halfway(refused, wrapped(result, self.dtype, self))
     _rows(result, dim)[where] = _rows(resolved(source), dim)[: where.size]
     return wrapped(result, self.dtype, self)
 
@@ -278,7 +309,11 @@ def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any) 
     dim = wrap_dim(dim, self._array.ndim)
     if index._array.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    _rows(array, dim)[_entries(self, array, dim, index)] = number_of(value, self.dtype)
+    where, value = _entries(self, array, dim, index), number_of(value, self.dtype)
+    if (refused := _stopped(self, array, dim, index, value)) is not None:
+        tell_written(self)
+        raise refused
+    _rows(array, dim)[where] = value
 
 
 def _index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
@@ -336,9 +371,13 @@ def _masked_scatter(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     result = np.array(np.broadcast_to(resolved(self), shape), order="C")
     chosen = np.broadcast_to(mask._array, shape)
     count = int(np.count_nonzero(chosen))
+    given = resolved(source).reshape(-1)
     if source._array.size < count:
-        raise RuntimeError("Number of elements of source < number of ones in mask")
-    result[chosen] = resolved(source).reshape(-1)[:count]
+        result.reshape(-1)[np.flatnonzero(chosen)[: given.size]] = given
+        raise halfway(
+            RuntimeError("Number of elements of source < number of ones in mask"), wrapped(result, self.dtype, self)
+        )
+    result[chosen] = given[:count]
     return wrapped(result, self.dtype, self)
 
 
@@ -381,90 +420,3 @@ define(
         "source": lambda grad, mask, source_sym_sizes: _masked_source_grad(grad, mask, source_sym_sizes),
     },
 )
-
-# ---- the flat tensor ---------------------------------------------------------------------------------------------
-
-
-def _flat_index(index: Tensor, size: int, name: str) -> Array:
-    if index.dtype is not int64:
-        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {scalar_name(index.dtype)}")
-    where = index._array
-    bad = where[(where < -size) | (where >= size)]
-    if bad.size:
-        raise IndexError(f"out of range: tried to access index {bad.flat[0]} on a tensor of {size} elements.")
-    return np.where(where < 0, where + size, where)
-
-
-def _take(self: Tensor, index: Tensor) -> Tensor:
-    if index.dtype is int64 and not self._array.size and index._array.size:
-        raise IndexError("take(): tried to take from an empty tensor")
-    where = _flat_index(index, self._array.size, "take")
-    return wrapped(resolved(self).reshape(-1)[where], self.dtype, self)
-
-
-define(
-    "take(Tensor self, Tensor index) -> Tensor",
-    doc="Reads by positions in the flat tensor.",
-    run=_take,
-    grads={"self": lambda grad, self, index: zeros_like(self).put_(index, grad, True)},
-)
-
-
-def _put(self: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> Tensor:
-    if index.dtype is not int64:
-        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {scalar_name(index.dtype)}")
-    if self.dtype is not source.dtype:
-        raise RuntimeError(
-            "put_(): self and source expected to have the same dtype, but got self.dtype = "
-            f"{scalar_name(self.dtype)} and source.dtype = {scalar_name(source.dtype)}"
-        )
-    if index._array.size != source._array.size:
-        raise IndexError(
-            "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{source._array.size}, index.numel() = {index._array.size}"
-        )
-    if not self._array.size and index._array.size:
-        raise IndexError("put_(): Tried to put elements into an empty tensor")
-    if not accumulate:
-        alert("put_")
-    where = _flat_index(index, self._array.size, "put_").reshape(-1)
-    flat, values = resolved(self).reshape(-1).copy(), resolved(source).reshape(-1)
-    if accumulate:
-        (np.logical_or if flat.dtype == np.bool_ else np.add).at(flat, where, values)
-    else:
-        flat[where] = values
-    result = laid_out(flat.reshape(self.shape), dense_strides_like(self.shape, self.strides))
-    return fresh(result, self.dtype, self.device)
-
-
-define(
-    "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-    doc="Writes by positions in the flat tensor.",
-    run=_put,
-    grads={
-        "self": lambda grad, index, source, accumulate: (
-            grad if accumulate else grad.put(index, source.new_zeros(source.shape), False)
-        ),
-        "source": lambda grad, index, source: grad.take(index).reshape(source.shape),
-    },
-    inplace=True,
-)
-
-
-def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """``torch.unravel_index``: the coordinates, dim by dim, of positions in a flat tensor of this shape."""
-    if indices.dtype.category != INTEGER:
-        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    if any(not isinstance(size, int) for size in sizes):
-        bad = next(type(size) for size in sizes if not isinstance(size, int))
-        raise TypeError(f"expected 'shape' sequence to only contain ints, but got {bad}")
-    if any(size < 0 for size in sizes):
-        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    steps = [math.prod(sizes[dim + 1 :]) for dim in range(len(sizes))]
-    table = [fresh(np.array(values, np.int64), int64) for values in (steps, sizes)]
-    result = indices.unsqueeze(-1).floor_divide(table[0]) % table[1]
-    return result.unbind(-1)  # type: ignore[no-any-return]
-
-
-FUNCTIONS: dict[str, Any] = {"unravel_index": unravel_index}

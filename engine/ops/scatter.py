@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
+from stridescope.engine.dispatch.halfway import halfway
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import BOOL, dtype, int32, int64, scalar_name
+from stridescope.engine.dtype import BOOL, FLOAT, dtype, int32, int64, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.ops.reduce import wrapped
+from stridescope.engine.ops.walked import first_wrong, some, walk_along
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
 
@@ -42,12 +44,16 @@ def check_index(name: str, self: Tensor, dim: int, index: Tensor, others: str = 
     return array
 
 
-def check_range(index: Array, dim: int, size: int) -> None:
-    """Refuse entries outside the dim."""
-    if index.size:
-        bad = index[(index < 0) | (index >= size)]
-        if bad.size:
-            raise RuntimeError(f"index {bad.flat[0]} is out of bounds for dimension {dim} with size {size}")
+def _stop(index: Array, dim: int, size: int, tensors: Sequence[Tensor]) -> tuple[Array, RuntimeError] | None:
+    """What is visited before the first entry outside the dim, and how that one is refused; None when all are inside.
+
+    ``tensors`` are those that the kernel walks, the one that it writes first.
+    """
+    strides = [tuple(s // a.itemsize for s in a.strides) for a in (at_least_1d(t._array) for t in tensors)]
+    if (found := first_wrong(index, 0, size, lambda: walk_along(index.shape, dim, strides))) is None:
+        return None
+    before, entry = found
+    return before, RuntimeError(f"index {entry} is out of bounds for dimension {dim} with size {size}")
 
 
 def _gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
@@ -63,7 +69,8 @@ def _gather(self: Tensor, dim: int, index: Tensor, sparse_grad: bool) -> Tensor:
                 f"Size does not match at dimension {d} expected index {list(where_.shape)} to be no larger than self "
                 f"{list(self._array.shape)} apart from dimension {dim}"
             )
-    check_range(flat, dim, array.shape[dim])
+    if (stop := _stop(flat, dim, array.shape[dim], (self, index))) is not None:
+        raise stop[1]
     return wrapped(array[places(flat, dim)].reshape(where_.shape), self.dtype, self)
 
 
@@ -99,9 +106,7 @@ def _check_scatter(
     _check_sizes(self, dim, where_, src)
     if known is not None:
         known()
-    flat = at_least_1d(where_)
-    check_range(flat, dim, at_least_1d(self._array).shape[dim])
-    return dim, flat
+    return dim, at_least_1d(where_)
 
 
 def _check_sizes(self: Tensor, dim: int, index: Array, src: Tensor | None) -> None:
@@ -126,13 +131,23 @@ def _values(src: Any, index: Array, kind: Any) -> Any:
 
 def _scattered(
     name: str, self: Tensor, dim: int, index: Tensor, src: Any, write: Callable[[Array, Any, Any], None],
-    known: Callable[[], None] | None = None,
+    known: Callable[[], None] | None = None, halted: Callable[[Array, Any, Any], None] | None = None,
 ) -> Tensor:  # fmt: skip
+    """``write`` carried out; before a wrong index it is ``halted`` that was, where that is something else."""
     dim, where_ = _check_scatter(name, self, dim, index, src if isinstance(src, Tensor) else None, known)
     result = np.array(resolved(self), order="C")
-    if where_.size:
-        write(at_least_1d(result), places(where_, dim), _values(src, where_, self.dtype))
-    return wrapped(result, self.dtype, self)
+    if not where_.size:
+        return wrapped(result, self.dtype, self)
+    target, place, values = at_least_1d(result), places(where_, dim), _values(src, where_, self.dtype)
+    walked = (self, src, index) if isinstance(src, Tensor) else (self, index)
+    stop = _stop(where_, dim, target.shape[dim], walked)
+    if stop is None:
+        write(target, place, values)
+        return wrapped(result, self.dtype, self)
+    write = halted or write
+    if write is not _add or self.dtype.itemsize != 2 or self.dtype.category != FLOAT:  # those are added apart
+        write(target, *some(place, values, where_.shape, stop[0]))
+    raise halfway(stop[1], wrapped(result, self.dtype, self))
 
 
 def _assign(target: Array, place: Any, values: Any) -> None:
@@ -260,15 +275,26 @@ def _scatter_reduce(self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     def check() -> None:
         check_reduce(reduce)
         if not include_self and index._array.size:  # PyTorch begins by writing the neutral element at the indices
-            along = wrap_dim(dim, self._array.ndim)
-            check_range(at_least_1d(index._array), along, at_least_1d(self._array).shape[along])
+            _check_begun(self, wrap_dim(dim, self._array.ndim), index, identity(reduce, self._array))
         _check_kernel(reduce, self.dtype, bool(index._array.size))
 
     return _scattered(
         "scatter", self, dim, index, src,
         lambda target, place, values: reduce_into(target, place, values, reduce, include_self),
         check,
+        _add if reduce in ("sum", "mean") else None,
     )  # fmt: skip
+
+
+def _check_begun(self: Tensor, dim: int, index: Tensor, neutral: Any) -> None:
+    """Refuse entries outside the dim; the neutral element stands at those before."""
+    where_ = at_least_1d(index._array)
+    result = np.array(resolved(self), order="C")
+    target = at_least_1d(result)
+    if (stop := _stop(where_, dim, target.shape[dim], (self, index))) is not None:
+        place, _ = some(places(where_, dim), neutral, where_.shape, stop[0])
+        target[place] = neutral
+        raise halfway(stop[1], wrapped(result, self.dtype, self))
 
 
 def _check_kernel(reduce: str, kind: dtype, written: bool) -> None:

@@ -34,7 +34,7 @@ from stridescope.engine.layout import (
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.ops import distance as _distance
 from stridescope.engine.ops import exchange as _exchange
-from stridescope.engine.ops import indexed as _indexed
+from stridescope.engine.ops import flat_places as _flat_places
 from stridescope.engine.ops import joining as _joining
 from stridescope.engine.ops import linalg_lu as _linalg_lu
 from stridescope.engine.ops import norms as _norms
@@ -81,7 +81,7 @@ globals().update(_exchange.FUNCTIONS)
 globals().update(_joining.FUNCTIONS)
 globals().update(_selecting.FUNCTIONS)
 globals().update(_windows.FUNCTIONS)
-for _module in (_norms, _distance, _searching, _indexed, _products, _linalg_lu, _spectral, _removed, _views_split):
+for _module in (_norms, _distance, _searching, _flat_places, _products, _linalg_lu, _spectral, _removed, _views_split):
     globals().update(_module.FUNCTIONS)
 globals().update(_queries.FUNCTIONS)
 globals().update(_settings.FUNCTIONS)

@@ -15,8 +15,8 @@ from typing import Any, Protocol
 
 from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.ops import (
+    flat_places,
     from_data,
-    indexed,
     joining,
     linalg_lu,
     norms,
@@ -89,7 +89,7 @@ def python_functions() -> tuple[types.FunctionType, ...]:
     import stridescope.engine.torch.nn.functional as functional
     from stridescope.engine.torch import functional as tensor_functions
 
-    parts = (norms, searching, indexed, products, linalg_lu, spectral, removed, views_split, views_shape, joining,
+    parts = (norms, searching, flat_places, products, linalg_lu, spectral, removed, views_split, views_shape, joining,
              selecting, windows)  # fmt: skip
     spaces = [*(part.FUNCTIONS for part in parts), vars(tensor_functions), vars(functional)]
     made = (from_data.tensor, from_data.as_tensor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stridescope.engine.ops import (
     distance,
-    indexed,
+    flat_places,
     joining,
     linalg_lu,
     norms,
@@ -14,5 +14,5 @@ from stridescope.engine.ops import (
     views_split,
 )
 
-for _module in (views_shape, joining, norms, distance, searching, indexed, products, linalg_lu, views_split):
+for _module in (views_shape, joining, norms, distance, searching, flat_places, products, linalg_lu, views_split):
     globals().update(_module.FUNCTIONS)
