@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from stridescope.engine.autograd.function import Function
 from stridescope.engine.autograd.modes import grad_mode, no_grad
 from stridescope.engine.device import device as Device
-from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema, parse
+from stridescope.engine.dispatch.schema import REQUIRED, Argument, parse
 from stridescope.engine.dtype import dtype
 from stridescope.engine.tensor import Tensor, bump_version
+from stridescope.engine.torch._ops import OpOverload, OpOverloadPacket, _OpNamespace, first_of
 from stridescope.engine.torch._signatures import dtype_of
 
 ANY = "any"  # the device type of a kernel for all devices
@@ -34,37 +36,17 @@ _ALIASED = (
 )
 
 
-class CustomOverload:
+class CustomOverload(OpOverload):
     """One op of the user's: ``torch.ops.mylib.f.default``."""
 
-    __module__ = "torch._ops"
-
     def __init__(self, namespace: str, schema: str) -> None:
-        self.schema: Schema = parse(schema)
-        self.namespace, self._opname = namespace, self.schema.name
-        self._overloadname = self.schema.overload or "default"
-        self._schema = f"{namespace}::{self.schema.text}"
+        super().__init__(namespace, parse(schema))
         self.kernels: dict[str, Callable[..., Any]] = {}
         self.composite: Callable[..., Any] | None = None
         self.checks_aliases = False
         self.backward: Callable[..., Any] | None = None
         self.setup_context: Callable[..., Any] | None = None
         self.function = _function_of(self)
-
-    @property
-    def qualname(self) -> str:
-        """The name with the namespace, without the overload."""
-        return f"{self.namespace}::{self._opname}"
-
-    def name(self) -> str:
-        """The name with namespace and overload."""
-        return self.qualname + (f".{self.schema.overload}" if self.schema.overload else "")
-
-    def __repr__(self) -> str:
-        return f"<OpOverload(op='{self.namespace}.{self._opname}', overload='{self._overloadname}')>"
-
-    def __str__(self) -> str:
-        return f"{self.namespace}.{self._opname}.{self._overloadname}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Check the arguments as the schema says, and run the kernel of their device."""
@@ -246,74 +228,27 @@ def _spread(shape: tuple[Any, ...], grads: Sequence[Any]) -> Iterator[Any]:
 # ---- torch.ops.NAMESPACE -----------------------------------------------------------------------------------------
 
 
-class CustomPacket:
-    """All overloads of one of the user's ops; a call takes the first."""
-
-    __module__ = "torch._ops"
-
-    def __init__(self, namespace: str, name: str) -> None:
-        self.__name__, self._namespace = name, namespace
-        self._overloads: dict[str, CustomOverload] = {}
-
-    def overloads(self) -> list[str]:
-        """The names of the overloads."""
-        return list(self._overloads)
-
-    def __getattr__(self, name: str) -> CustomOverload:
-        if name.startswith("__") or name not in self._overloads:
-            raise AttributeError(
-                f"The underlying op of '{self._namespace}.{self.__name__}' has no overload name '{name}'"
-            )
-        return self._overloads[name]
-
-    def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='{self._namespace}.{self.__name__}')>"
-
-    def __str__(self) -> str:
-        return f"{self._namespace}.{self.__name__}"
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the op."""
-        return next(iter(self._overloads.values()))(*args, **kwargs)
+_packets: dict[str, dict[str, OpOverloadPacket]] = {}  # by namespace and name: what was defined so far
 
 
-class CustomNamespace:
-    """``torch.ops.mylib``: what was defined there so far."""
-
-    __module__ = "torch._ops"
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._packets: dict[str, CustomPacket] = {}
-
-    def __getattr__(self, name: str) -> CustomPacket:
-        if name.startswith("__") or name not in self._packets:
-            raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
-        return self._packets[name]
-
-    def __dir__(self) -> list[str]:
-        return sorted(self._packets)
-
-
-_namespaces: dict[str, CustomNamespace] = {}
-
-
-def namespace_of(name: str) -> CustomNamespace:
+@functools.cache
+def namespace_of(name: str) -> _OpNamespace:
     """The namespace of this name, empty at first."""
-    return _namespaces.setdefault(name, CustomNamespace(name))
+    packets = _packets.setdefault(name, {})
+    return _OpNamespace(name, packets.get, packets.keys)
 
 
 def declare(namespace: str, schema: str, *, again: bool = False) -> CustomOverload:
     """Make an op with a schema line; raises RuntimeError where there is one, unless it may be made ``again``."""
     made = CustomOverload(namespace, schema)
-    packets = namespace_of(namespace)._packets
-    packet = packets.setdefault(made._opname, CustomPacket(namespace, made._opname))
+    packets = _packets.setdefault(namespace, {})
+    packet = packets.setdefault(made._opname, OpOverloadPacket(namespace, made._opname, first_of))
     if made._overloadname in packet._overloads and not again:
         raise RuntimeError(
             f"Tried to register an operator ({made._schema}) with the same name and overload name multiple times. Each "
             "overload's schema should only be registered with a single call to def()."
         )
-    packet._overloads[made._overloadname] = made
+    packet.add(made)
     return made
 
 
@@ -321,7 +256,7 @@ def find(qualname: str) -> CustomOverload:
     """The op that ``mylib::f`` or ``mylib::f.overload`` names; raises RuntimeError where there is none."""
     namespace, _, rest = qualname.partition("::")
     name, _, overload = rest.partition(".")
-    packet = namespace_of(namespace)._packets.get(name)
+    packet = _packets.get(namespace, {}).get(name)
     if packet is None or (overload or "default") not in packet._overloads:
         raise RuntimeError(f"operator {qualname} does not exist")
-    return packet._overloads[overload or "default"]
+    return cast(CustomOverload, packet._overloads[overload or "default"])

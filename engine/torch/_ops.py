@@ -1,57 +1,74 @@
-"""``torch.ops.aten``: the declared ops as objects, one for each overload, that scripts compare, look up and call."""
+"""Ops as objects that scripts compare, look up and call: a namespace's packets, and a packet's overloads.
+
+Those of ``torch.ops.aten`` are the declared ops.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, cast
 
 from stridescope.engine.dispatch.op import DECLARED, Op
-from stridescope.engine.dispatch.schema import REQUIRED, Argument
+from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch._not_yet import missing_from
 
 
 class OpOverload:
-    """One overload of an op, such as ``torch.ops.aten.add.Tensor``."""
+    """One overload of an op, such as ``torch.ops.aten.add.Tensor``; its subclasses know how it is called."""
 
     __module__ = "torch._ops"
+    overloadpacket: OpOverloadPacket
 
-    def __init__(self, packet: OpOverloadPacket, op: Op) -> None:
-        self.overloadpacket, self._op = packet, op
-        self._overloadname = op.schema.overload or "default"
-        self._opname, self.namespace = op.name, "aten"
-        self.__name__ = f"{op.name}.{self._overloadname}"
-        self.__dict__["__module__"] = "torch._ops.aten"
-
-    @property
-    def _schema(self) -> str:
-        return f"aten::{self._op.schema.text}"
+    def __init__(self, namespace: str, schema: Schema) -> None:
+        self.schema, self.namespace, self._opname = schema, namespace, schema.name
+        self._overloadname = schema.overload or "default"
+        self._schema = f"{namespace}::{schema.text}"
+        self.__name__ = f"{self._opname}.{self._overloadname}"
+        self.__dict__["__module__"] = f"torch._ops.{namespace}"
 
     @property
     def is_view(self) -> bool:
         """Whether the result shares the argument's storage."""
-        return self._op.schema.is_view
+        return self.schema.is_view
 
     @property
     def writes(self) -> bool:
         """Whether the op writes into an argument."""
-        return bool(self._op.schema.writes)
+        return bool(self.schema.writes)
+
+    @property
+    def qualname(self) -> str:
+        """The name with the namespace, without the overload."""
+        return f"{self.namespace}::{self._opname}"
 
     def name(self) -> str:
         """The name with the namespace, such as ``aten::add.Tensor``."""
-        return f"aten::{self._op.qualified}"
+        return self.qualname + (f".{self.schema.overload}" if self.schema.overload else "")
 
     def __repr__(self) -> str:
-        return f"<OpOverload(op='aten.{self._opname}', overload='{self._overloadname}')>"
+        return f"<OpOverload(op='{self.namespace}.{self._opname}', overload='{self._overloadname}')>"
 
     def __str__(self) -> str:
-        return f"aten.{self.__name__}"
+        return f"{self.namespace}.{self.__name__}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the op; raises RuntimeError for arguments that the schema does not take."""
+        raise NotImplementedError
+
+
+class DeclaredOverload(OpOverload):
+    """An overload of an op of our own library."""
+
+    def __init__(self, op: Op) -> None:
+        super().__init__("aten", op.schema)
+        self._op = op
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the op; raises RuntimeError when an argument is missing or should be a tensor and is not."""
-        for position, argument in enumerate(self._op.schema.arguments):
+        for position, argument in enumerate(self.schema.arguments):
             self._check(position, argument, args, kwargs)
         return self._op.call(*args, **kwargs)
 
@@ -59,20 +76,20 @@ class OpOverload:
         given = args[position] if position < len(args) else kwargs.get(argument.name, argument.default)
         if given is REQUIRED:
             raise RuntimeError(
-                f"aten::{self._opname}() is missing value for argument '{argument.name}'. Declaration: {self._schema}"
+                f"{self.qualname}() is missing value for argument '{argument.name}'. Declaration: {self._schema}"
             )
         if argument.type != "Tensor" or argument.listed or given is None or isinstance(given, Tensor):
             return
         if not position or not isinstance(given, (int, float, complex)):  # a number may be the second operand
             raise RuntimeError(
-                f"aten::{self._opname}() Expected a value of type 'Tensor' for argument '{argument.name}' but instead "
+                f"{self.qualname}() Expected a value of type 'Tensor' for argument '{argument.name}' but instead "
                 f"found type '{type(given).__name__}'.\nPosition: {position}\nValue: {given!r}\nDeclaration: "
                 f"{self._schema}\nCast error details: Unable to cast {given!r} to Tensor"
             )
 
     def split(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The bound arguments of a call as one would write them: defaults at the end left out, lists as lists."""
-        arguments = self._op.schema.arguments
+        arguments = self.schema.arguments
         shown = [_listed(a, v) for a, v in zip(arguments, values, strict=True)]
         changed = [a.default is REQUIRED or not _same(v, a.default) for a, v in zip(arguments, values, strict=True)]
         places = [i for i, a in enumerate(arguments) if not a.keyword_only]
@@ -92,13 +109,18 @@ def _same(value: Any, default: Any) -> bool:
 
 
 class OpOverloadPacket:
-    """All overloads of a name, such as ``torch.ops.aten.add``."""
+    """All overloads of a name, such as ``torch.ops.aten.add``; a call takes the one that ``choose`` says."""
 
     __module__ = "torch._ops"
 
-    def __init__(self, name: str, ops: Sequence[Op]) -> None:
-        self.__name__ = name
-        self._overloads = {overload._overloadname: overload for overload in (OpOverload(self, op) for op in ops)}
+    def __init__(self, namespace: str, name: str, choose: Callable[[OpOverloadPacket], Callable[..., Any]]) -> None:
+        self.__name__, self._namespace, self._choose = name, namespace, choose
+        self._overloads: dict[str, OpOverload] = {}
+
+    def add(self, overload: OpOverload) -> None:
+        """Take in an overload, in place of one of the same name."""
+        overload.overloadpacket = self
+        self._overloads[overload._overloadname] = overload
 
     def overloads(self) -> list[str]:
         """The names of the overloads."""
@@ -106,53 +128,71 @@ class OpOverloadPacket:
 
     def __getattr__(self, name: str) -> OpOverload:
         if name.startswith("__") or name not in self._overloads:
-            raise AttributeError(f"The underlying op of 'aten.{self.__name__}' has no overload name '{name}'")
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         return self._overloads[name]
 
     def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
+        return f"<OpOverloadPacket(op='{self}')>"
 
     def __str__(self) -> str:
-        return f"aten.{self.__name__}"
+        return f"{self._namespace}.{self.__name__}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the overload that fits the arguments, as the function or method of this name does."""
-        name = self.__name__
-        function: Any = next((each[name] for each in FUNCTIONS.values() if name in each), getattr(Tensor, name, None))
-        return (function or next(iter(self._overloads.values())))(*args, **kwargs)
+        """Call the overload that fits the arguments."""
+        return self._choose(self)(*args, **kwargs)
+
+
+def first_of(packet: OpOverloadPacket) -> OpOverload:
+    """The overload that was declared first."""
+    return next(iter(packet._overloads.values()))
+
+
+def _public(packet: OpOverloadPacket) -> Callable[..., Any]:
+    """The function or method of the name, which finds the overload that fits."""
+    name = packet.__name__
+    function: Any = next((each[name] for each in FUNCTIONS.values() if name in each), getattr(Tensor, name, None))
+    return function or first_of(packet)
 
 
 @functools.cache
-def packet(name: str) -> OpOverloadPacket:
-    """The overloads of an op; raises AttributeError when there is no such op."""
-    found = [op for op in DECLARED if op.name == name]
-    if not found:
-        raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
-    return OpOverloadPacket(name, found)
+def _declared(name: str) -> OpOverloadPacket | None:
+    made = OpOverloadPacket("aten", name, _public)
+    for op in DECLARED:
+        if op.name == name:
+            made.add(DeclaredOverload(op))
+    return made if made._overloads else None
 
 
 @functools.cache
-def overload_of(op: Op) -> OpOverload:
+def overload_of(op: Op) -> DeclaredOverload:
     """The object that scripts know an op as."""
-    return packet(op.name)._overloads[op.schema.overload or "default"]
+    return cast(DeclaredOverload, getattr(aten, op.name)._overloads[op.schema.overload or "default"])
 
 
 class _OpNamespace:
-    """``torch.ops.aten``."""
+    """``torch.ops.aten`` or ``torch.ops.mylib``: its packets by name, as ``find`` has them."""
 
     __module__ = "torch._ops"
 
+    def __init__(
+        self, name: str, find: Callable[[str], OpOverloadPacket | None], names: Callable[[], Iterable[str]]
+    ) -> None:
+        self._name, self._find, self._names = name, find, names
+
     def __getattr__(self, name: str) -> OpOverloadPacket:
-        return packet(name)
+        found = None if name.startswith("__") else self._find(name)
+        if found is None:
+            raise AttributeError(f"'_OpNamespace' '{self._name}' object has no attribute '{name}'")
+        return found
 
     def __repr__(self) -> str:
-        return "<module 'torch.ops.aten' from 'torch.ops'>"
+        return f"<module 'torch.ops.{self._name}' from 'torch.ops'>"
 
     def __dir__(self) -> list[str]:
-        return sorted({op.name for op in DECLARED})
+        return sorted(self._names())
 
 
-aten = _OpNamespace()
+aten = _OpNamespace("aten", _declared, lambda: {op.name for op in DECLARED})
 __all__ = ["OpOverload", "OpOverloadPacket"]
 
 

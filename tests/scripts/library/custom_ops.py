@@ -136,3 +136,14 @@ def _(x, w):
 
 
 print(lin(torch.ones(1, 3), torch.ones(3, 1)))
+
+packet = torch.ops.mylib.lin
+for each in (packet, torch.ops.aten.add):
+    first = getattr(each, each.overloads()[0])
+    print(each, repr(each), first, repr(first), first.namespace, first.overloadpacket is each)
+    print(isinstance(each, torch._ops.OpOverloadPacket), isinstance(first, torch._ops.OpOverload))
+for look in (lambda: torch.ops.mylib.nothing, lambda: packet.nothing, lambda: torch.ops.aten.nothing):
+    try:
+        look()
+    except AttributeError as error:
+        print(error)
