@@ -142,7 +142,7 @@ class Signature:
             raise Unpacked(f"{self.op.name}(): argument '{name}' failed to unpack the object {said}")
         start = f"{self.op.name}(): argument '{name}'{place} must be {expected_name(argument)}"
         if argument.listed and argument.type == "Tensor" and isinstance(value, (list, tuple)):
-            raise Mismatch(_bad_item(value))
+            raise Mismatch(_bad_item(value, self.arguments.index(argument) - self.method))
         if said.startswith("found element"):
             raise Mismatch(f"{start}, but {said}" if place else f"{start}, not {type_name(value)}")
         raise Mismatch(f"{start}, not {said}")
@@ -215,13 +215,13 @@ def _shown_default(value: Any, length: int) -> str:
 def refuse_items(items: Sequence[Any]) -> None:
     """Raise PyTorch's TypeError when one of the items is no tensor."""
     if not all(isinstance(item, Tensor) for item in items):
-        raise TypeError(_bad_item(items))
+        raise TypeError(_bad_item(items, 0))
 
 
-def _bad_item(items: Sequence[Any]) -> str:
+def _bad_item(items: Sequence[Any], place: int) -> str:
     for position, item in enumerate(items):
         if not isinstance(item, Tensor):
-            return f"expected Tensor as element {position} in argument 0, but got {type_name(item)}"
+            return f"expected Tensor as element {position} in argument {place}, but got {type_name(item)}"
     return "expected a list of Tensors"
 
 

@@ -78,14 +78,20 @@ def _scatters(self: Tensor, dim: int, where: Array, alpha: Any) -> bool:
     return bool(plain and self._array.ndim > 1 and dim in (0, self._array.ndim - 1))
 
 
+def _check_restrided(self: Tensor, dim: int, count: int) -> None:
+    """Refuse ``count`` slices with a stride of 0 where no slice is."""
+    self = _dense_copy(self) if is_lazy(self) else self
+    sizes, strides = list(self.shape), list(self.strides)
+    if sizes:
+        sizes[dim], strides[dim] = count, 0
+    check_fits(self.storage_, Layout(tuple(sizes), tuple(strides), self.offset), self._array.itemsize)
+
+
 def _entries(self: Tensor, array: Array, dim: int, index: Tensor) -> Array:
     """Which slices of ``array``, where self's elements are, an op writes that walks the slices with a stride of 0."""
-    where, sizes, strides = index._array.reshape(-1), list(self.shape), list(self.strides)
-    if sizes:
-        sizes[dim], strides[dim] = where.size, 0
-    check_fits(self.storage_, Layout(tuple(sizes), tuple(strides), self.offset), self._array.itemsize)
-    rows = _rows(array, dim)
-    if not rows[:1].size and rows.shape[0]:
+    where, rows = index._array.reshape(-1), _rows(array, dim)
+    _check_restrided(self, dim, where.size)
+    if 0 in rows.shape[1:]:
         return where[:0]
     return np.where(where < 0, where + rows.shape[0], where)
 
@@ -101,7 +107,7 @@ def _stopped(
     where, target = index._array.reshape(-1), at_least_1d(array)
     size = target.shape[dim]
     low = -size if negative else 0
-    if first_wrong(where, low, size) is None or not target.size:
+    if first_wrong(where, low, size) is None or 0 in _rows(target, dim).shape[1:]:
         return None
     shape = tuple(where.size if d == dim else n for d, n in enumerate(target.shape))
     along = [1 if d == dim else 0 for d in range(target.ndim)]
@@ -114,6 +120,11 @@ def _stopped(
     place, chosen = some(places(np.where(entries < 0, entries + size, entries), dim), values, shape, before)
     target[place] = chosen
     return IndexError(f"{prefix}index {entry} is out of bounds for dimension {dim} with size {size}")
+
+
+def _dense_copy(self: Tensor) -> Tensor:
+    """What ``clone`` gives an op to write into: the values with nothing between them."""
+    return fresh(laid_out(resolved(self).copy(), dense_strides_like(self.shape, self.strides)), self.dtype, self.device)
 
 
 def _copy_of(self: Tensor) -> Array:
@@ -186,6 +197,9 @@ def _need_index_reduce(self: Tensor, include_self: bool) -> None:
 
 def _begun(self: Tensor, result: Array, dim: int, index: Tensor, reduce: str) -> None:
     """Write the neutral element over the slices, as index_fill does: negative indices count from the end here."""
+    _check_restrided(self, dim, index._array.size)
+    if 0 in _rows(result, dim).shape[1:]:
+        return
     neutral = identity(reduce, result)
     if (refused := _stopped(self, result, dim, index, neutral)) is not None:
         raise halfway(refused, wrapped(result, self.dtype, self))
@@ -194,6 +208,8 @@ def _begun(self: Tensor, result: Array, dim: int, index: Tensor, reduce: str) ->
 
 def _reduced_rows(self: Tensor, dim: int, where: Array, reduce: str) -> tuple[Array, IndexError | None]:
     """The slices that index_reduce writes; refuses what the kernels refuse that carry out one row after the other."""
+    if where.size and self._array.ndim > 1 and not self._array.shape[dim]:
+        raise IndexError(f"select(): index 0 out of range for tensor of size {list(self.shape)} at dimension {dim}")
     if where.size and self.dtype.category == COMPLEX and reduce in ("amax", "amin"):
         if (refused := _in_bounds(self, dim, where[:1])[1]) is not None:
             raise refused
@@ -281,16 +297,21 @@ def _index_copy(self: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
     return wrapped(result, self.dtype, self)
 
 
-define(
-    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
-    doc="Writes source's slices over those that index names along a dim.",
-    run=_index_copy,
-    grads={
-        "self": lambda grad, dim, index: grad.index_fill(dim, index, 0),
-        "source": lambda grad, dim, index, source, source_dim: _picked_like(grad, dim, index, source, source_dim),
-    },
-    inplace=True,
-)
+for _mark, _alias, _run in (  # the first writes into a copy with a storage of its own
+    ("", "", lambda self, dim, index, source: _index_copy(_dense_copy(self), dim, index, source)),
+    ("_", "(a!)", into(_index_copy, apart=True)),
+):
+    define(
+        f"index_copy{_mark}(Tensor{_alias} self, int dim, Tensor index, Tensor source) -> Tensor{_alias}",
+        doc="Writes source's slices over those that index names along a dim.",
+        run=_run,
+        node="IndexCopyBackward0",
+        grads={
+            "self": lambda grad, dim, index: grad.index_fill(dim, index, 0),
+            "source": lambda grad, dim, index, source, source_dim: _picked_like(grad, dim, index, source, source_dim),
+        },
+        function=not _mark,
+    )
 
 
 def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any) -> None:
@@ -317,9 +338,9 @@ def _fill_rows(self: Tensor, array: Array, dim: int, index: Tensor, value: Any) 
 
 
 def _index_fill(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    result = laid_out(resolved(self).copy(), dense_strides_like(self.shape, self.strides))
-    _fill_rows(self, result, dim, index, value)
-    return fresh(result, self.dtype, self.device)
+    result = _dense_copy(self)
+    _fill_rows(result, result._array, dim, index, value)
+    return result
 
 
 def _index_fill_into(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:

@@ -32,7 +32,7 @@ from stridescope.engine.warn import internal, warn
 Indices = Sequence[Tensor | None]
 
 
-def _within_bounds(self: Tensor, places: list[Array | None], order: Sequence[int] | None = None) -> list[Array | None]:
+def _within_bounds(self: Tensor, places: list[Array | None], order: Sequence[int]) -> list[Array | None]:
     """The positions, checked; zeros in their place where nothing is read, since then any position will do.
 
     ``order`` lists the dims of the positions from the innermost outwards, as the kernel walks them.
@@ -84,7 +84,7 @@ def _check_mask(mask: Tensor, shape: Sequence[int], dim: int) -> None:
             )
 
 
-def _check_bounds(shape: Sequence[int], indices: Sequence[Array | None], order: Sequence[int] | None) -> bool:
+def _check_bounds(shape: Sequence[int], indices: Sequence[Array | None], order: Sequence[int]) -> bool:
     """Refuse positions outside the tensor; False when nothing is read, so that no position was looked at.
 
     Named is the first one that the kernel meets; of several indices of one element the first.
@@ -96,7 +96,7 @@ def _check_bounds(shape: Sequence[int], indices: Sequence[Array | None], order: 
         return False
     wrong = [(index < -size) | (index >= size) for index, size in given]
     if any(w.any() for w in wrong):
-        walked = None if order is None else tuple(reversed(order))
+        walked = tuple(reversed(order))
         first = int(np.argmax(np.logical_or.reduce(wrong).transpose(walked).ravel()))
         number = next(n for n, w in enumerate(wrong) if w.transpose(walked).ravel()[first])
         index, size = given[number]
@@ -136,29 +136,44 @@ def key_of(indices: Sequence[Array | None]) -> tuple[Any, ...]:
     return tuple(slice(None) if index is None else index for index in indices)
 
 
-def _result_strides(
-    self: Tensor, indices: Sequence[Array | None]
-) -> tuple[tuple[int, ...], tuple[int, ...], list[int]]:
-    """Shape and strides of the result, and the order in which the kernel walks the dims of the index tensors.
+class _Walk:
+    """How the kernel walks what the index tensors choose of a tensor: by its strides seen past them, then by theirs.
 
-    The order of dims is that of the source's strides, seen past the indices.
+    Attributes:
+        shape: the dims of the result; those of the index tensors stand at ``start``.
     """
-    ndim = self._array.ndim
-    shape, strides = self._array.shape, self.strides
-    used = [d for d, index in enumerate(indices) if index is not None]
-    gathered = indices[used[0]].shape  # type: ignore[union-attr]
-    kept = [d for d in range(ndim) if d not in used]
-    together = used == list(range(used[0], used[-1] + 1))
-    before = [d for d in kept if d < used[0]] if together else []
-    after = [d for d in kept if d not in before]
-    full = (*(shape[d] for d in before), *gathered, *(shape[d] for d in after))
-    source = (*(strides[d] for d in before), *(0,) * len(gathered), *(strides[d] for d in after))
-    operands = [source, *(_index_strides(indices[d], full, len(before), len(after)) for d in used)]
-    if 0 in full and all((1,) * len(before) + indices[d].shape + (1,) * len(after) == full for d in used):  # type: ignore[union-attr]
-        return full, contiguous_strides(full), []  # empty operands of one shape count as contiguous
-    order = iterator_order([full], operands)
-    walked = [dim - len(before) for dim in order if 0 <= dim - len(before) < len(gathered)]
-    return full, iterator_strides(full, order), walked
+
+    def __init__(self, self_: Tensor, indices: Sequence[Array | None]) -> None:
+        shape, strides = self_._array.shape, self_.strides
+        used = [d for d, index in enumerate(indices) if index is not None]
+        self.given = [index for index in indices if index is not None]
+        gathered = self.given[0].shape
+        kept = [d for d in range(len(shape)) if d not in used]
+        together = used == list(range(used[0], used[-1] + 1))
+        before = [d for d in kept if d < used[0]] if together else []
+        after = [d for d in kept if d not in before]
+        self.start, self.rest = len(before), len(after)
+        self.shape = (*(shape[d] for d in before), *gathered, *(shape[d] for d in after))
+        self._own = (*(strides[d] for d in before), *(0,) * len(gathered), *(strides[d] for d in after))
+
+    def order(self, written: Array | None = None) -> list[int]:
+        """The dims from the innermost outwards; of what is ``written``, in this shape, the strides count second."""
+        operands = [self._own, *(_index_strides(index, self.shape, self.start, self.rest) for index in self.given)]
+        if written is not None:
+            operands.insert(1, tuple(s // written.itemsize for s in written.strides))
+        return iterator_order([self.shape], operands)
+
+    def of_indices(self, order: Sequence[int]) -> list[int]:
+        """The dims of the index tensors alone, in the same order."""
+        places = [dim - self.start for dim in order]
+        return [place for place in places if 0 <= place < self.given[0].ndim]
+
+    def strides(self, order: Sequence[int]) -> tuple[int, ...]:
+        """The strides of a new result; empty operands of one shape count as contiguous."""
+        whole = [(1,) * self.start + index.shape + (1,) * self.rest == self.shape for index in self.given]
+        if 0 in self.shape and all(whole):
+            return contiguous_strides(self.shape)
+        return iterator_strides(self.shape, order)
 
 
 def _index_strides(index: Any, full: tuple[int, ...], before: int, after: int) -> tuple[int, ...]:
@@ -186,17 +201,18 @@ def _simple(self: Tensor, indices: Indices) -> Array | None:
 
 
 def _index(self: Tensor, indices: Indices) -> Tensor:
-    simple = _simple(self, indices)
+    simple = _simple(self, indices) if indices else None
     if simple is not None:
         return fresh(canonical(simple), self.dtype, self.device)
     array = resolved(self)
     places = _broadcast(_opened(self, indices))
     if all(p is None for p in places):
-        raise IndexError("at least one index must be given")
-    shape, strides, order = _result_strides(self, places)
-    within = _within_bounds(self, places, order)
-    values = array[key_of(within)]
-    return fresh(laid_out(np.ascontiguousarray(values).reshape(shape), strides), self.dtype, self.device)
+        raise IndexError("at least one index must be provided")
+    walk = _Walk(self, places)
+    order = walk.order()
+    within = _within_bounds(self, places, walk.of_indices(order))
+    values = np.ascontiguousarray(array[key_of(within)]).reshape(walk.shape)
+    return fresh(laid_out(values, walk.strides(order)), self.dtype, self.device)
 
 
 index = define(
@@ -215,20 +231,19 @@ def _fills_masks(indices: Indices, values: Tensor, accumulate: bool) -> bool:
     return values._array.size == 1 and not accumulate and len(given) == 1 and given[0] in (bool_, uint8)
 
 
-def _put_before(self: Tensor, places: Sequence[Array | None], source: Array, accumulate: bool) -> None:
+def _put_before(
+    self: Tensor, places: Sequence[Array | None], source: Array, accumulate: bool, walk: _Walk, order: Sequence[int]
+) -> None:
     """Write what comes before the first position outside the tensor, as PyTorch does before it raises."""
-    spread = np.indices(source.shape, sparse=True)
-    used = [d for d, place in enumerate(places) if place is not None]
-    gathered = places[used[0]].ndim  # type: ignore[union-attr]
-    together = used == list(range(used[0], used[-1] + 1))
-    start = used[0] if together else 0
-    kept = iter([*range(start), *range(start + gathered, source.ndim)])
-    whole = []
+    spread, walked = np.indices(source.shape, sparse=True), tuple(reversed(order))
+    kept = iter([*range(walk.start), *range(source.ndim - walk.rest, source.ndim)])
+    source, whole = source.transpose(walked), []
     for dim in range(self._array.ndim):
         place = places[dim] if dim < len(places) else None
         if place is not None:
-            place = place.reshape((*place.shape, *(1,) * (source.ndim - start - gathered)))
-        whole.append(np.broadcast_to(spread[next(kept)] if place is None else place, source.shape).ravel())
+            place = place.reshape((*place.shape, *(1,) * walk.rest))
+        part = np.broadcast_to(spread[next(kept)] if place is None else place, walk.shape)
+        whole.append(part.transpose(walked).ravel())
     sizes = self._array.shape
     wrong = np.logical_or.reduce([(w < -n) | (w >= n) for w, n in zip(whole, sizes, strict=True)])
     before = int(np.argmax(wrong))
@@ -238,6 +253,8 @@ def _put_before(self: Tensor, places: Sequence[Array | None], source: Array, acc
 
 def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> None:
     """Write ``values`` at the indices; equal positions add up when ``accumulate``."""
+    if all(index is None for index in indices):
+        raise RuntimeError("sym_strides() called on an undefined Tensor")  # of the index that PyTorch takes for given
     one_value = _fills_masks(indices, values, accumulate)
     if one_value:
         for place, mask in enumerate(indices):
@@ -256,25 +273,25 @@ def put(self: Tensor, indices: Indices, values: Tensor, accumulate: bool) -> Non
         return
     places = _broadcast(_opened(self, indices))
     _refuse_empty_dims(self._array.shape, places)
-    shape = _result_strides(self, places)[0]
+    walk = _Walk(self, places)
     source = resolved(values)
     try:
-        source = np.broadcast_to(source, shape)
+        source = np.broadcast_to(source, walk.shape)
     except ValueError:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(source.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(shape)}"
+            f"shape {list(walk.shape)}"
         ) from None
     if values.dtype is not self.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {scalar_name(self.dtype)} for the "
             f"destination and {scalar_name(values.dtype)} for the source."
         )
-    source = stored(self, source)
+    order, source = walk.order(source), stored(self, source)
     try:
-        places = _within_bounds(self, places)
+        places = _within_bounds(self, places, walk.of_indices(order))
     except IndexError:
-        _put_before(self, places, source, accumulate)
+        _put_before(self, places, source, accumulate, walk, order)
         raise
     key = key_of(places)
     if not accumulate:

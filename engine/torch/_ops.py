@@ -78,13 +78,19 @@ class DeclaredOverload(OpOverload):
             raise RuntimeError(
                 f"{self.qualname}() is missing value for argument '{argument.name}'. Declaration: {self._schema}"
             )
-        if argument.type != "Tensor" or argument.listed or given is None or isinstance(given, Tensor):
+        if argument.type != "Tensor" or given is None or isinstance(given, Tensor):
             return
+        unfit, wanted = given, "Tensor"
+        if argument.listed and isinstance(given, (list, tuple)):
+            bad = [g for g in given if not (isinstance(g, Tensor) or (g is None and argument.optional_items))]
+            if not bad:
+                return
+            unfit, wanted = bad[0], "List[Optional[Tensor]]" if argument.optional_items else "List[Tensor]"
         if not position or not isinstance(given, (int, float, complex)):  # a number may be the second operand
             raise RuntimeError(
-                f"{self.qualname}() Expected a value of type 'Tensor' for argument '{argument.name}' but instead "
+                f"{self.qualname}() Expected a value of type '{wanted}' for argument '{argument.name}' but instead "
                 f"found type '{type(given).__name__}'.\nPosition: {position}\nValue: {given!r}\nDeclaration: "
-                f"{self._schema}\nCast error details: Unable to cast {given!r} to Tensor"
+                f"{self._schema}\nCast error details: Unable to cast {unfit!r} to Tensor"
             )
 
     def split(self, values: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -150,6 +156,8 @@ def first_of(packet: OpOverloadPacket) -> OpOverload:
 def _public(packet: OpOverloadPacket) -> Callable[..., Any]:
     """The function or method of the name, which finds the overload that fits."""
     name = packet.__name__
+    if any(argument.optional_items for argument in first_of(packet).schema.arguments):
+        return first_of(packet)  # functions take no None among the tensors of a list
     function: Any = next((each[name] for each in FUNCTIONS.values() if name in each), getattr(Tensor, name, None))
     return function or first_of(packet)
 

@@ -69,13 +69,20 @@ def expanded(p: OpProgram, one: Any, name: str) -> Any:
 def as_other_dtype(p: OpProgram) -> Any:
     """The bytes seen as another dtype; as integers, for which every pattern of bits is a number.
 
-    Which of its many patterns a NaN has, and with which sign, is left to the processor and to the order of operands;
-    all get the same one before.
+    Which of its many patterns a NaN has, and with which sign, is left to the processor and to the order of operands,
+    of bfloat16 also to where an element stands: in a whole vector PyTorch writes 0xffff, after the last one 0x7fc0.
+    All get the same one before, and what stays is no view of floats, since later writes may bring other NaNs.
     """
     one = p.target()
-    if one.is_floating_point() or one.is_complex():
+    floats = one.is_floating_point() or one.is_complex()
+    if floats:
         one.masked_fill_(one.isnan(), math.nan)
-    return one.view(p.dtype([*INTEGERS]))
+    seen = one.view(p.dtype([*INTEGERS]))
+    if not floats:
+        return seen
+    if p.chance(0.3):
+        seen.zero_()  # seen by all who share the memory
+    return [seen.clone(), [seen._is_view(), seen._version, list(seen.stride()), seen.storage_offset()]]
 
 
 @step(2)
