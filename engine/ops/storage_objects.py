@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stridescope.engine.device import device
+from stridescope.engine.device import CPU, device
 from stridescope.engine.dtype import BY_NAME, DTYPES, default_float, dtype, scalar_name
 from stridescope.engine.dtype import dtype as DType
 from stridescope.engine.layout import contiguous
@@ -351,8 +351,10 @@ class TypedStorage:
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        numbers = "".join(f" {value}\n" for value in self.tolist())
-        return f"{numbers}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
+        numbers = " " + "\n ".join(map(str, self.tolist()))
+        return (
+            f"{numbers}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
+        )
 
 
 TypedStorage.__module__ = "torch.storage"
@@ -387,9 +389,19 @@ def _cast(kind: DType) -> Callable[[TypedStorage], TypedStorage]:
 for _word, _kind in OLD_CASTS.items():
     setattr(TypedStorage, _word, _cast(BY_NAME[_kind]))
 
+
+class _OldName(type):
+    """The type of the old class names, whose instances are typed storages of one dtype on the CPU."""
+
+    kind: dtype
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type(instance) is TypedStorage and instance.dtype is cls.kind and instance.device == CPU
+
+
 # The old class names: torch.FloatStorage is a class that only names what storage_type() answers.
 LEGACY: dict[str, type] = {
-    name: type(name, (TypedStorage,), {"__module__": "torch", "kind": kind})
+    name: _OldName(name, (TypedStorage,), {"__module__": "torch", "kind": kind})
     for name, kind in ((f"{scalar_name(kind)}Storage", kind) for kind in DTYPES)
 }
 

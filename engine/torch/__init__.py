@@ -57,7 +57,17 @@ from stridescope.engine.ops.printing import (
 from stridescope.engine.ops.storage_objects import LEGACY, TypedStorage, UntypedStorage
 from stridescope.engine.ops.to_python import from_numpy
 from stridescope.engine.tensor import Size, Tensor
-from stridescope.engine.torch import _absent, _not_yet, _queries, _settings, autograd, serialization, storage, version
+from stridescope.engine.torch import (
+    _absent,
+    _not_yet,
+    _queries,
+    _settings,
+    autograd,
+    serialization,
+    storage,
+    torch_version,
+    version,
+)
 from stridescope.engine.torch._methods_only import METHODS_ONLY
 from stridescope.engine.torch.amp import autocast
 from stridescope.engine.torch.amp import state as _autocast_state
@@ -71,7 +81,7 @@ from stridescope.engine.torch.random import (
     set_rng_state,
 )
 from stridescope.engine.torch.serialization import load, save
-from stridescope.engine.torch.version import __version__
+from stridescope.engine.torch.torch_version import __version__
 from stridescope.engine.warn import warn as _warn
 
 _watch_devices()
@@ -88,6 +98,7 @@ globals().update(_settings.FUNCTIONS)
 globals().update(_top_level.FUNCTIONS)
 globals().update(_autocast_state.FUNCTIONS)
 globals().update(LEGACY)
+Storage = LEGACY["FloatStorage"]
 globals().update(_old_types.CPU_TYPES)
 globals().update(BY_NAME)
 globals().update({_layout.name: _layout for _layout in OTHER_LAYOUTS})
@@ -161,5 +172,5 @@ __all__ = [
     "channels_last", "channels_last_3d", "contiguous_format", "device", "dtype", "enable_grad", "finfo",
     "from_numpy", "get_printoptions", "iinfo", "inference_mode", "is_grad_enabled", "is_inference_mode_enabled",
     "layout", "memory_format", "no_grad", "preserve_format", "printoptions", "set_grad_enabled", "set_printoptions",
-    "storage", "strided", "tensor", "version",
+    "storage", "strided", "tensor", "torch_version", "version",
 ]  # fmt: skip

@@ -43,7 +43,6 @@ NAMES: dict[str, tuple[str, ...]] = {
         "DDPCommHookType", "debugging_hooks", "optimizer_overlap_hooks", "post_localSGD_hook", "powerSGD_hook",
         "quantization_hooks", "register_ddp_comm_hook",
     ),
-    "torch.distributions": ("GeneralizedPareto", "LKJCholesky", "Wishart"),
     "torch.optim": ("swap_in_optimizer_params_and_state",),
     "torch.utils.data": (
         "DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe", "argument_validation", "datapipes",

@@ -1,7 +1,4 @@
-"""``torch.distributions``: samples, densities, entropies and divergences. Samples are PyTorch's from the same seed.
-
-``GeneralizedPareto``, ``LKJCholesky`` and ``Wishart`` say that they are not here yet.
-"""
+"""``torch.distributions``: samples, densities, entropies and divergences. Samples are PyTorch's from the same seed."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ from stridescope.engine.torch.distributions.discrete import Bernoulli, Categoric
 from stridescope.engine.torch.distributions.distribution import Distribution, ExponentialFamily
 from stridescope.engine.torch.distributions.gammas import Beta, Chi2, Dirichlet, FisherSnedecor, Gamma, StudentT
 from stridescope.engine.torch.distributions.kl import kl_divergence, register_kl
+from stridescope.engine.torch.distributions.matrices import LKJCholesky, Wishart
 from stridescope.engine.torch.distributions.multivariate import Independent, MultivariateNormal
 from stridescope.engine.torch.distributions.relaxed import (
     ExpRelaxedCategorical,
@@ -30,6 +28,7 @@ from stridescope.engine.torch.distributions.special_shapes import (
     MixtureSameFamily,
     VonMises,
 )
+from stridescope.engine.torch.distributions.tails import GeneralizedPareto
 from stridescope.engine.torch.distributions.transformed import (
     Gumbel,
     HalfCauchy,
@@ -52,16 +51,17 @@ FILES: dict[type, str] = {
     Bernoulli: "bernoulli", Beta: "beta", Binomial: "binomial", Categorical: "categorical", Cauchy: "cauchy",
     Chi2: "chi2", ContinuousBernoulli: "continuous_bernoulli", Dirichlet: "dirichlet", Distribution: "distribution",
     ExponentialFamily: "exp_family", ExpRelaxedCategorical: "relaxed_categorical", Exponential: "exponential",
-    FisherSnedecor: "fishersnedecor", Gamma: "gamma", Geometric: "geometric", Gumbel: "gumbel",
-    HalfCauchy: "half_cauchy", HalfNormal: "half_normal", Independent: "independent", InverseGamma: "inverse_gamma",
-    Kumaraswamy: "kumaraswamy", Laplace: "laplace", LogNormal: "log_normal", LogisticNormal: "logistic_normal",
+    FisherSnedecor: "fishersnedecor", Gamma: "gamma", GeneralizedPareto: "generalized_pareto",
+    Geometric: "geometric", Gumbel: "gumbel", HalfCauchy: "half_cauchy", HalfNormal: "half_normal",
+    Independent: "independent", InverseGamma: "inverse_gamma", Kumaraswamy: "kumaraswamy",
+    LKJCholesky: "lkj_cholesky", Laplace: "laplace", LogNormal: "log_normal", LogisticNormal: "logistic_normal",
     LogitRelaxedBernoulli: "relaxed_bernoulli", LowRankMultivariateNormal: "lowrank_multivariate_normal",
     MixtureSameFamily: "mixture_same_family", Multinomial: "multinomial", MultivariateNormal: "multivariate_normal",
     NegativeBinomial: "negative_binomial", Normal: "normal", OneHotCategorical: "one_hot_categorical",
     OneHotCategoricalStraightThrough: "one_hot_categorical", Pareto: "pareto", Poisson: "poisson",
     RelaxedBernoulli: "relaxed_bernoulli", RelaxedOneHotCategorical: "relaxed_categorical", StudentT: "studentT",
     TransformedDistribution: "transformed_distribution", Uniform: "uniform", VonMises: "von_mises",
-    Weibull: "weibull",
+    Weibull: "weibull", Wishart: "wishart",
 }  # fmt: skip
 for _kind, _file in FILES.items():
     _kind.__module__ = f"torch.distributions.{_file}"

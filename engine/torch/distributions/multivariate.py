@@ -125,7 +125,7 @@ class MultivariateNormal(Distribution):
         setattr(self, name, matrix.expand(tuple(batch) + (-1, -1)))
         self.loc = loc.expand(tuple(batch) + (-1,))
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
-        self._unbroadcasted_scale_tril = _lower_root(name, matrix)
+        self._unbroadcasted_scale_tril = lower_root(name, matrix)
 
     def _full(self, matrix: Any) -> Any:
         return matrix.expand(self._batch_shape + self._event_shape + self._event_shape)
@@ -194,7 +194,8 @@ def _title(name: str) -> str:
     return "scale_tril matrix" if name == "scale_tril" else name
 
 
-def _lower_root(name: str, matrix: Any) -> Any:
+def lower_root(name: str, matrix: Any) -> Any:
+    """The lower root of a covariance that is given in the form ``name``."""
     if name == "scale_tril":
         return matrix
     if name == "covariance_matrix":

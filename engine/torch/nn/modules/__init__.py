@@ -33,6 +33,7 @@ from stridescope.engine.torch.nn.modules import (
 )
 from stridescope.engine.torch.nn.modules.linear_cross_entropy import LinearCrossEntropyOptions
 from stridescope.engine.torch.nn.modules.module import Module
+from stridescope.engine.torch.nn.modules.script_constants import set_constants
 
 PARTS = (
     module, linear, container, activation, attention, conv, loss, margins, pooling, dropout, flatten, batchnorm,
@@ -48,6 +49,7 @@ for _part in PARTS:
             globals()[_name] = _value
             __all__ += [_name] if _name not in __all__ else []
 
+set_constants(globals())
 # What PyTorch has in one file and lies in two here.
 activation.MultiheadAttention = attention.MultiheadAttention  # type: ignore[attr-defined]
 for _kind in (*vars(margins).values(), linear_cross_entropy.LinearCrossEntropyLoss):

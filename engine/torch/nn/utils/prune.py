@@ -173,6 +173,11 @@ def _slices(t: Any, dim: int, chosen: Any) -> tuple[Any, ...]:
 class Identity(BasePruningMethod):
     """Prunes nothing, but makes the mask."""
 
+    @classmethod
+    def apply(cls, module: Module, name: str) -> Any:  # type: ignore[override]
+        """Make the mask of a parameter; returns the method on the hook."""
+        return super().apply(module, name)
+
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """The mask that is there."""
         return default_mask
@@ -216,12 +221,22 @@ class _Unstructured(_Amount):
 class RandomUnstructured(_Unstructured):
     """Prunes elements by chance."""
 
+    @classmethod
+    def apply(cls, module: Module, name: str, amount: Any) -> Any:  # type: ignore[override]
+        """Prune elements of a parameter by chance; returns the method on the hook."""
+        return super().apply(module, name, amount=amount)
+
     def _lowest(self, t: Any, count: int) -> Any:
         return torch.topk(torch.rand_like(t).view(-1), k=count).indices
 
 
 class L1Unstructured(_Unstructured):
     """Prunes the elements nearest to zero."""
+
+    @classmethod
+    def apply(cls, module: Module, name: str, amount: Any, importance_scores: Any = None) -> Any:  # type: ignore[override]
+        """Prune the elements nearest to zero; returns the method on the hook."""
+        return super().apply(module, name, amount=amount, importance_scores=importance_scores)
 
     def _lowest(self, t: Any, count: int) -> Any:
         return torch.topk(torch.abs(t).view(-1), k=count, largest=False).indices
@@ -261,6 +276,11 @@ class RandomStructured(_Structured):
         super().__init__(amount)
         self.dim = dim
 
+    @classmethod
+    def apply(cls, module: Module, name: str, amount: Any, dim: int = -1) -> Any:  # type: ignore[override]
+        """Prune slices of a parameter by chance; returns the method on the hook."""
+        return super().apply(module, name, amount=amount, dim=dim)
+
     def _kept(self, t: Any, count: int) -> Any:
         drawn = torch.rand(t.shape[self.dim])
         return drawn > torch.kthvalue(drawn, k=count).values
@@ -272,6 +292,11 @@ class LnStructured(_Structured):
     def __init__(self, amount: Any, n: Any, dim: int = -1) -> None:
         super().__init__(amount)
         self.n, self.dim = n, dim
+
+    @classmethod
+    def apply(cls, module: Module, name: str, amount: Any, n: Any, dim: int, importance_scores: Any = None) -> Any:  # type: ignore[override]
+        """Prune the slices with the smallest norms; returns the method on the hook."""
+        return super().apply(module, name, amount=amount, n=n, dim=dim, importance_scores=importance_scores)
 
     def _kept(self, t: Any, count: int) -> Any:
         others = list(range(t.dim()))
@@ -287,6 +312,11 @@ class CustomFromMask(BasePruningMethod):
 
     def __init__(self, mask: Any) -> None:
         self.mask = mask
+
+    @classmethod
+    def apply(cls, module: Module, name: str, mask: Any) -> Any:  # type: ignore[override]
+        """Prune what a mask says; returns the method on the hook."""
+        return super().apply(module, name, mask=mask)
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """The given mask, within the one that is there."""
