@@ -18,6 +18,7 @@ from stridescope.engine.dispatch.run import Strides, into
 from stridescope.engine.dtype import FLOAT, FROM_NUMPY, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.grad_layouts import by_grad
+from stridescope.engine.ops.lanes import in_float, or_nan_in_lanes
 from stridescope.engine.ops.lookup import chosen_in_kernel, concatenated, op_call
 from stridescope.engine.ops.number_range import largest, number_of
 from stridescope.engine.tensor import Tensor
@@ -76,6 +77,11 @@ def _inside(grad: Tensor, kept: Tensor) -> Tensor:
     return chosen_in_kernel(kept, grad, 0)
 
 
+def _without(grad: Tensor, self: Tensor, dropped: Tensor) -> Tensor:
+    """The gradient, and zero where the element does not count; NaN does, where it is read alone."""
+    return by_grad(chosen_in_kernel(or_nan_in_lanes(dropped, grad, self), 0, grad), grad, self)
+
+
 def _sigmoid(a: Any) -> Any:
     from scipy import special  # its import costs more than the rest of the engine's
 
@@ -104,7 +110,14 @@ def _elu(a: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 
 def _elu_grad(grad: Tensor, self: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
     low = grad * (input_scale * alpha * scale) * (self * input_scale).exp()
-    return by_grad(chosen_in_kernel(self <= 0, low, grad * scale), grad, self)  # NaN counts as positive
+    negative = or_nan_in_lanes(self <= 0, grad, self)
+    return by_grad(chosen_in_kernel(negative, low, grad * scale), grad, self)
+
+
+def _elu_grad_by_result(grad: Tensor, result: Tensor, alpha: Any, scale: Any, input_scale: Any) -> Tensor:
+    negative = or_nan_in_lanes(result <= 0, grad, result)
+    low = grad * input_scale * (result + alpha * scale)
+    return by_grad(chosen_in_kernel(negative, low, grad * scale), grad, result)
 
 
 _activation(
@@ -113,8 +126,8 @@ _activation(
     _elu,
     _elu_grad,
     ((3, 4), 1.5),
-    by_result=lambda grad, result, alpha, scale, input_scale: by_grad(
-        chosen_in_kernel(result <= 0, grad * input_scale * (result + alpha * scale), grad * scale), grad, result
+    by_result=lambda grad, result, alpha, scale, input_scale: _elu_grad_by_result(
+        grad, result, alpha, scale, input_scale
     ),
 )
 
@@ -146,7 +159,7 @@ def _gelu(a: Any, approximate: str) -> Any:
     return number(0.5) * a * (1 + np.tanh(inner))
 
 
-def _gelu_grad(grad: Tensor, self: Tensor, approximate: str) -> Tensor:
+def _gelu_slope(grad: Tensor, self: Tensor, approximate: str) -> Tensor:
     if approximate == "none":
         cdf = 0.5 * (1 + (self * _SQRT_HALF).erf())
         density = (self * self * -0.5).exp() * (1 / math.sqrt(2 * math.pi))
@@ -161,26 +174,33 @@ _activation(
     "gelu(Tensor self, *, str approximate='none')",
     "Each element times the share of a normal distribution below it.",
     _gelu,
-    _gelu_grad,
+    lambda grad, self, approximate: in_float(lambda grad, self: _gelu_slope(grad, self, approximate), grad, self),
     ((3, 4),),
     label="GeluKernelImpl",
 )
+
+
+def _silu_slope(grad: Tensor, self: Tensor) -> Tensor:
+    gate = self.sigmoid()
+    return grad * gate * (1 + self * (1 - gate))  # type: ignore[no-any-return]
+
+
 _activation(
     "silu(Tensor self)",
     "Each element times its sigmoid.",
     lambda a: a * _sigmoid(a) if a.dtype.kind != "c" else a / (1 + np.exp(-a)),
-    lambda grad, self: grad * (sig := self.sigmoid()) * (1 + self * (1 - sig)),
+    lambda grad, self: in_float(_silu_slope, grad, self),
     takes="fc",
 )
 _activation(
     "mish(Tensor self)",
     "Each element times the tanh of its softplus.",
     lambda a: a * np.tanh(np.logaddexp(a, a.dtype.type(0))),
-    lambda grad, self: _mish_grad(grad, self),
+    lambda grad, self: in_float(_mish_slope, grad, self),
 )
 
 
-def _mish_grad(grad: Tensor, self: Tensor) -> Tensor:
+def _mish_slope(grad: Tensor, self: Tensor) -> Tensor:
     wave = self.exp().log1p().tanh()
     return grad * (wave + self * self.sigmoid() * (1 - wave * wave))  # type: ignore[no-any-return]
 
@@ -214,9 +234,7 @@ _activation(
     "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
     "Each element, held between two bounds.",
     _held,
-    lambda grad, self, min_val, max_val: by_grad(
-        chosen_in_kernel((self <= min_val).logical_or(self >= max_val), 0, grad), grad, self
-    ),
+    lambda grad, self, min_val, max_val: _without(grad, self, (self <= min_val).logical_or(self >= max_val)),
     takes="if",
     strides=like_strides,
     refuse={
@@ -224,11 +242,14 @@ _activation(
         "c": (NotImplementedError, "clamp is not supported for complex types"),
     },
 )
+_SIXTH = float(np.float32(1 / 6))  # in single precision for doubles, too, as in PyTorch's kernel
+
+
 _activation(
     "hardsigmoid(Tensor self)",
     "A sigmoid of three straight lines.",
     lambda a: np.clip(a + a.dtype.type(3), a.dtype.type(0), a.dtype.type(6)) / a.dtype.type(6),
-    lambda grad, self: by_grad(_inside(grad / 6, (self > -3).logical_and(self < 3)), grad, self),
+    lambda grad, self: by_grad(_inside(grad * _SIXTH, (self > -3).logical_and(self < 3)), grad, self),
 )
 _activation(
     "hardswish(Tensor self)",
@@ -239,8 +260,9 @@ _activation(
 
 
 def _hardswish_grad(grad: Tensor, self: Tensor) -> Tensor:
-    inside = chosen_in_kernel(self >= 3, grad, grad * (self / 3 + 0.5))
-    return by_grad(chosen_in_kernel(self < -3, 0, inside), grad, self)
+    curved = or_nan_in_lanes(self < 3, grad, self)
+    inside = chosen_in_kernel(curved, in_float(lambda grad, self: grad * (self / 3 + 0.5), grad, self), grad)
+    return by_grad(chosen_in_kernel(self <= -3, 0, inside), grad, self)
 
 
 def _above(a: Any, threshold: Any, value: Any) -> Any:
@@ -264,7 +286,7 @@ _activation(
 
 
 def _outside(grad: Tensor, self: Tensor, lambd: Any) -> Tensor:
-    return by_grad(chosen_in_kernel((self >= -lambd).logical_and(self <= lambd), 0, grad), grad, self)
+    return _without(grad, self, (self >= -lambd).logical_and(self <= lambd))
 
 
 def _shrink(a: Any, lambd: Any) -> Any:
@@ -340,7 +362,12 @@ _gated = elementwise(lambda a, b: np.multiply(a, _sigmoid(b)), "glu_cpu", "f", s
 def _glu_grad(grad: Tensor, self: Tensor, dim: int) -> Tensor:
     first, second = self.chunk(2, dim)
     gate = second.sigmoid()
-    return concatenated([grad * gate, grad * first * gate * (1 - gate)], dim)
+    slope = in_float(_gate_slope, grad, first, gate)
+    return concatenated([grad * gate, slope], dim)
+
+
+def _gate_slope(grad: Tensor, first: Tensor, gate: Tensor) -> Tensor:
+    return grad * first * gate * (1 - gate)  # type: ignore[no-any-return]
 
 
 define(
@@ -412,7 +439,13 @@ def _celu(a: Any, alpha: Any) -> Any:
 
 
 def _celu_grad(grad: Tensor, self: Tensor, alpha: Any) -> Tensor:
-    return by_grad(chosen_in_kernel(self > 0, grad, grad * (self / alpha).exp()), grad, self)
+    negative = or_nan_in_lanes(self <= 0, grad, self)
+    return by_grad(chosen_in_kernel(negative, grad * (self / alpha).exp(), grad), grad, self)
+
+
+def _celu_grad_by_result(grad: Tensor, result: Tensor, alpha: Any) -> Tensor:
+    negative = or_nan_in_lanes(result <= 0, grad, result)
+    return by_grad(chosen_in_kernel(negative, grad * (result + alpha) / alpha, grad), grad, result)
 
 
 _celu_kernel = elementwise(_celu, "elu_cpu", FLOATS, count=1)
@@ -436,11 +469,7 @@ define(
     "celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)",
     doc="celu, written in place.",
     run=into(_run_celu),
-    grads={
-        "self": lambda grad, result, alpha: by_grad(
-            chosen_in_kernel(result > 0, grad, grad * (result + alpha) / alpha), grad, result
-        )
-    },
+    grads={"self": _celu_grad_by_result},
     node="CeluBackward1",
     method=False,
 )

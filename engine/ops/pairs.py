@@ -55,10 +55,26 @@ define(
 def _logaddexp(a: Any, b: Any) -> Any:
     if np.asarray(a).dtype.kind != "c":
         return np.logaddexp(a, b)
-    larger = np.where(a.real >= b.real, a, b)
-    smaller = np.where(a.real >= b.real, b, a)
-    same = (larger.real == smaller.real) & ~np.isfinite(larger.real)
-    return np.where(same & (larger.real < 0), larger, larger + np.log1p(np.exp(smaller - larger)))
+    return _complex_logaddexp(*np.broadcast_arrays(a, b))
+
+
+def _complex_logaddexp(a: Any, b: Any) -> Any:
+    """NaN in either part of either makes NaN of both parts; two infinite real parts are added as they are."""
+    swap = a.real >= b.real
+    larger, smaller = np.where(swap, a, b), np.where(swap, b, a)
+    same = (larger.real == smaller.real) & np.isinf(larger.real)
+    found = np.where(same & (larger.real < 0), smaller, larger + np.log1p(np.exp(smaller - larger)))
+    found = np.where(same & (larger.real > 0), np.log(_grown(smaller) + _grown(larger)), found)
+    return np.where(np.isnan(a) | np.isnan(b), a.dtype.type(complex(math.nan, math.nan)), found)
+
+
+def _grown(a: Any) -> Any:
+    """e to the power of numbers with an infinite real part: infinite in each part whose factor is not zero."""
+    sine, cosine = np.sin(a.imag), np.cos(a.imag)
+    found = np.empty_like(a)
+    found.real = np.where(np.isfinite(a.imag), np.where(cosine == 0, 0, np.inf * cosine), np.inf)
+    found.imag = np.where(np.isfinite(a.imag), np.where(sine == 0, 0, np.inf * sine), np.nan)
+    return found
 
 
 define(

@@ -14,6 +14,7 @@ from stridescope.engine.dtype import float32
 from stridescope.engine.ops.lookup import concatenated, op_call
 from stridescope.engine.ops.rnn_fused import fused_lstm
 from stridescope.engine.tensor import Tensor
+from stridescope.engine.warn import internal, warn_once
 
 Hidden = Any  # a tensor, or for LSTM a pair of tensors
 Step = Callable[..., Hidden]
@@ -193,19 +194,28 @@ def _states(hx: Any) -> list[Hidden]:
     return list(hx.unbind(0))
 
 
+def _fused(name: str, input: Tensor, projected: bool) -> bool:
+    """Whether oneDNN runs the layers; it has no projections."""
+    suits = name == "lstm" and input.dtype is float32 and bool(input.numel())
+    if suits and projected:
+        text = "LSTM with projections is not supported with oneDNN. Using default implementation."
+        warn_once(internal(text, "aten/src/ATen/native/RNN.cpp:1512"))
+    return suits and not projected
+
+
 def _whole(name: str, input: Tensor, hx: Any, params: Sequence[Tensor], how: Plan, batch_first: bool) -> Any:
     step = STEPS[name]
     projected = name == "lstm" and hx[0].shape[2] != hx[1].shape[2]
     weights = _grouped(params, how, projected)
     input = input.transpose(0, 1) if batch_first else input
     run = lambda x, h, w, back: _over_steps(step, x, h, w, back)  # noqa: E731
-    fused = name == "lstm" and input.dtype is float32 and not projected and bool(input.numel())
+    fused = _fused(name, input, projected)
     if fused:
         input, run = input.contiguous(), lambda x, h, w, back: fused_lstm(x, h, w, back, how, batch_first)
     output, finals = _layers(run, input, _states(hx), weights, how)
     final = _stacked(finals)
     if batch_first:
-        output = output.transpose(0, 1) if fused else output.transpose_(0, 1)
+        output = output.transpose(0, 1) if name == "lstm" else output.transpose_(0, 1)
     return (output, *final) if isinstance(final, tuple) else (output, final)
 
 

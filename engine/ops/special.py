@@ -224,16 +224,23 @@ _one("special_i1e", scipy_function("i1e"), "i1, scaled by e to the minus size.",
      public=False)  # fmt: skip
 
 
+def _near_zero(self: Tensor, label: str) -> Tensor:
+    """Where the slope is that at zero: NaN counts as near."""
+    if self.dtype.itemsize == 2:
+        raise not_implemented(label, self.dtype)
+    return (self.abs() > float(np.finfo(self.dtype.np).eps)).logical_not()  # type: ignore[no-any-return]
+
+
 def _i1_slope(self: Tensor, i0: Tensor, i1: Tensor) -> Tensor:
-    tiny = self.abs() < float(np.finfo(self.dtype.np).eps)
+    tiny = _near_zero(self, "i1_backward")
     safe = self.masked_fill(tiny, 1.0)
-    return where.call(tiny, self * 0 + 0.5, i0 - i1 * safe.reciprocal())  # type: ignore[no-any-return]
+    return where.call(tiny, 0.5, i0 - i1 * safe.reciprocal())  # type: ignore[no-any-return]
 
 
 def _i1e_slope(self: Tensor, i0e: Tensor, i1e: Tensor) -> Tensor:
-    tiny = self.abs() < float(np.finfo(self.dtype.np).eps)
+    tiny = _near_zero(self, "i1e_backward")
     safe = self.masked_fill(tiny, 1.0)
-    return where.call(tiny, self * 0 + 0.5, i0e - i1e * (safe.sgn() + safe.reciprocal()))  # type: ignore[no-any-return]
+    return where.call(tiny, 0.5, i0e - i1e * (safe.sgn() + safe.reciprocal()))  # type: ignore[no-any-return]
 
 
 def _spherical_j0(a: Any) -> Any:
@@ -241,9 +248,38 @@ def _spherical_j0(a: Any) -> Any:
 
 
 def _airy(a: Any) -> Any:
+    """Below zero with the phase of the oscillation in the argument's own precision, as in PyTorch's kernel."""
     from scipy import special
 
-    return special.airy(a)[0]
+    found, swings = special.airy(a)[0], a < -2.09
+    if not swings.any():
+        return found
+    return np.where(swings, _swinging_airy(np.where(swings, a, a.dtype.type(-3))), found)
+
+
+def _swinging_airy(x: Any) -> Any:
+    """Ai of negative numbers by its phase; Ai and Bi give the factors of sine and cosine, far out their expansion."""
+    from scipy import special
+
+    number, wide = x.dtype.type, -x.astype(np.float64)
+    exact = 2 / 3 * wide * np.sqrt(wide)
+    airy, _, other, _ = special.airy(-np.minimum(wide, 1e4))
+    sine, cosine = np.sin(exact + math.pi / 4), np.cos(exact + math.pi / 4)
+    far, limit = wide >= 1e4, 1 / math.sqrt(math.pi) / wide**0.25
+    along = np.where(far, limit, airy * sine + other * cosine).astype(number)
+    across = np.where(far, limit * 5 / 72 / exact, other * sine - airy * cosine).astype(number)
+    phase = number(-2) * x * np.sqrt(-x) / number(3) + number(math.pi / 4)
+    return np.sin(phase) * along - np.cos(phase) * across
+
+
+def _log_ndtr(a: Any) -> Any:
+    """As PyTorch computes it: the square is taken out of what underflows."""
+    from scipy import special
+
+    scaled = a * a.dtype.type(math.sqrt(0.5))
+    low = np.minimum(scaled, a.dtype.type(0))
+    tail = np.log(special.erfcx(-low) / 2) - low * low
+    return np.where(a < -1, tail, np.log1p(-special.erfc(scaled) / 2))
 
 
 for _name, _bessel, _argument in (
@@ -285,7 +321,7 @@ _one("special_erfcx", scipy_function("erfcx"), "erfc, scaled by e to the square.
 _one("special_ndtri", scipy_function("ndtri"), "The quantile of the normal distribution.",
      lambda grad, result: grad * math.sqrt(2 * math.pi) * (result.square() / 2).exp(), public=False,
      halves=False)  # fmt: skip
-_one("special_log_ndtr", scipy_function("log_ndtr"), "The logarithm of the normal distribution's area.",
+_one("special_log_ndtr", _log_ndtr, "The logarithm of the normal distribution's area.",
      lambda grad, self, result: grad / math.sqrt(2 * math.pi) * (result + self.pow(2) / 2).neg().exp(),
      public=False, halves=False)  # fmt: skip
 

@@ -14,6 +14,7 @@ from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.result_strides import like_strides
 from stridescope.engine.dispatch.run import into
 from stridescope.engine.ops.arithmetic import conj, mul_scalar
+from stridescope.engine.ops.lanes import in_float
 from stridescope.engine.ops.lookup import where
 from stridescope.engine.tensor import Tensor
 
@@ -137,7 +138,8 @@ _TABLE: tuple[tuple[Any, ...], ...] = (
     ("atan", np.arctan, "The angle whose tangent is the element.", lambda grad, self: grad / conj(self * self + 1)),
     ("sinh", np.sinh, "The hyperbolic sine.", lambda grad, self: grad * conj(self.cosh())),
     ("cosh", np.cosh, "The hyperbolic cosine.", lambda grad, self: grad * conj(self.sinh())),
-    ("tanh", np.tanh, "Squeezes each element into (-1, 1).", lambda grad, result: grad * conj(1 - result * result)),
+    ("tanh", np.tanh, "Squeezes each element into (-1, 1).",
+     lambda grad, result: in_float(lambda grad, result: grad * conj(1 - result * result), grad, result)),
     ("asinh", np.arcsinh, "The inverse of the hyperbolic sine.",
      lambda grad, self: grad * conj((self.pow(2) + 1).rsqrt())),
     ("acosh", np.arccosh, "The inverse of the hyperbolic cosine.", _acosh_grad),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from stridescope.engine import torch
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.optim import checks
 from stridescope.engine.torch.optim.single_tensor import SingleTensorOptimizer, counted, decayed, like
@@ -36,6 +37,8 @@ class Adadelta(SingleTensorOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
 
+    _as_real = False
+
     def _begin(self, param: Tensor, group: dict[str, Any], state: dict[str, Any]) -> None:
         """Both running means begin at zero."""
         state["square_avg"] = like(param)
@@ -47,9 +50,13 @@ class Adadelta(SingleTensorOptimizer):
         grad = decayed(grad, param, group["weight_decay"])
         rho, eps = group["rho"], group["eps"]
         square, past = state["square_avg"], state["acc_delta"]
+        if param.is_complex():  # the means are of pairs of real numbers; the parameter itself is written to
+            grad, square, past = (torch.view_as_real(each) for each in (grad, square, past))
         square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
         delta = past.add(eps).sqrt_()
         delta = delta.clone() if group["differentiable"] else delta
         delta.div_(square.add(eps).sqrt_()).mul_(grad)
         past.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+        if param.is_complex():
+            delta = torch.view_as_complex(delta)
         param.add_(delta, alpha=-checks.scalar(group["lr"]))

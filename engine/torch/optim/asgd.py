@@ -53,8 +53,11 @@ class ASGD(SingleTensorOptimizer):
         grad = decayed(grad, param, group["weight_decay"])
         lr, lambd = checks.scalar(group["lr"]), group["lambd"]
         eta, average = state["eta"].item(), state["ax"]
-        param.mul_(1 - lambd * eta)
-        param.add_(grad, alpha=-eta)
+        if group["foreach"]:  # decay and step in one write
+            param.addcmul_(grad.add(param, alpha=lambd), state["eta"], value=-1)
+        else:
+            param.mul_(1 - lambd * eta)
+            param.add_(grad, alpha=-eta)
         if state["mu"].item() != 1:
             average.add_(param.sub(average).mul_(state["mu"]))
         else:
