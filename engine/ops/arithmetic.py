@@ -13,6 +13,7 @@ from stridescope.engine.dispatch.op import DECLARED, define
 from stridescope.engine.dispatch.result_strides import tensor_strides
 from stridescope.engine.dispatch.run import Guarded, Pointwise, laid_out, pointwise, with_number
 from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, bool_, cpp_name, dtype, float64
+from stridescope.engine.kernels.complex_product import multiplied
 from stridescope.engine.kernels.fused import fused, half_fused
 from stridescope.engine.layout import broadcast_shapes
 from stridescope.engine.ops.number_range import number_of
@@ -222,7 +223,7 @@ rsub = define(
 mul = define(
     "mul.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="Multiplies element by element.",
-    run=pointwise(np.multiply, through=True, precise=1),
+    run=pointwise(multiplied, through=True, precise=1, quick=np.multiply),
     grads={
         "self": lambda grad, other, self_scalar_type: real_if(self_scalar_type, grad * conj(other)),
         "other": lambda grad, self, other_scalar_type: real_if(other_scalar_type, grad * conj(self)),
@@ -234,7 +235,7 @@ mul = define(
 mul_scalar = define(
     "mul.Scalar(Tensor self, Scalar other) -> Tensor",
     doc="Multiplies by a number.",
-    run=pointwise(np.multiply, through=True, precise=1),
+    run=pointwise(multiplied, through=True, precise=1, quick=np.multiply),
     node="MulBackward1",
     grads={"self": lambda grad, other, self_scalar_type: real_if(self_scalar_type, grad * conj(other))},
     samples=[((3, 4), 2.0)],

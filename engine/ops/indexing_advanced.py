@@ -331,7 +331,7 @@ def _index_grad(grad: Tensor, sizes: tuple[int, ...], indices: Indices) -> Tenso
 
 
 def _own_grad(grad: Tensor, indices: Indices, accumulate: bool) -> Tensor:
-    return grad if accumulate else grad.index_put(indices, grad.new_zeros((1,)), False)
+    return grad if accumulate else index_put.call(grad, indices, grad.new_zeros((1,)), False)
 
 
 _PUT_GRADS: dict[str, Any] = {
