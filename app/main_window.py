@@ -30,6 +30,7 @@ from stridescope.app.dialogs import Keys, Palette
 from stridescope.app.editing import Editing
 from stridescope.app.items.banner import Banner
 from stridescope.app.items.icons import icon
+from stridescope.app.items.magnifier import Magnifier
 from stridescope.app.moment import moment_at
 from stridescope.app.panels import BY_ID as PANELS_BY_ID
 from stridescope.app.panels.editor_model import EditorPicture, file_name
@@ -47,6 +48,7 @@ from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
 
 LONGEST_PAUSE = 1000  # milliseconds
+PRESENTED = 1.25  # how large the panels are on a projector, to begin with
 
 
 class MainWindow(QMainWindow):
@@ -75,6 +77,7 @@ class MainWindow(QMainWindow):
         self._due = QTimer(self, singleShot=True, interval=0)
         self._due.timeout.connect(self._catch_up)
         self._pause = 0  # milliseconds between two looks at a script that runs
+        self._own_size = 1.0  # how large the panels are while they are not presented
         self._looked_at, self._pace = -1, CatchingUp()
         self._arrange()
         self._connect()
@@ -115,7 +118,8 @@ class MainWindow(QMainWindow):
         self.setAcceptDrops(True)
         self._pages = QStackedWidget()
         self._pages.addWidget(self.welcome)
-        self._pages.addWidget(self.workbench)
+        self.magnifier = Magnifier(self.workbench)
+        self._pages.addWidget(self.magnifier)
         centre = QWidget()
         column = QVBoxLayout(centre)
         column.setContentsMargins(0, 0, 0, 0)
@@ -318,7 +322,7 @@ class MainWindow(QMainWindow):
 
     def _follow_status(self) -> None:
         session = self.session
-        self._show_page(self.welcome if session.status == EMPTY else self.workbench)
+        self._show_page(self.welcome if session.status == EMPTY else self.magnifier)
         facts = rows.Facts(session.status, self.time.view, self.time.head, self.stepping.runs)
         for row in rows.ACTIONS:
             self.actions_by_id[row.id].setEnabled(row.enabled(facts))
@@ -447,10 +451,17 @@ class MainWindow(QMainWindow):
         """Let the panel with the focus fill the window, or give it back."""
         self.workbench.toggle_maximised(self.workbench.area_with_focus())
 
+    def zoom(self, steps: int) -> None:
+        """Show the panels larger (or smaller) by a step; 0 goes back to their own size."""
+        self.magnifier.magnify(self.magnifier.next_factor(steps) if steps else 1.0)
+
     def toggle_present(self) -> None:
-        """Full screen without the toolbar, and back."""
+        """Full screen without the toolbar, the panels larger, and back."""
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
         self.toolbar.setVisible(not self.isFullScreen())
+        if self.isFullScreen():
+            self._own_size = self.magnifier.factor
+        self.magnifier.magnify(max(PRESENTED, self._own_size) if self.isFullScreen() else self._own_size)
 
     def show_palette(self) -> None:
         """Find an action by its name."""

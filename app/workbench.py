@@ -138,7 +138,7 @@ class Workbench(QWidget):
     def restyle(self) -> None:
         """Take the colours of the active theme."""
         theme = themes.active()
-        self.setStyleSheet(f"QSplitter::handle {{ background: {theme.line}; }}")
+        self.setStyleSheet(themes.stylesheet() + f"QSplitter::handle {{ background: {theme.line}; }}")
         for panel in self.panels.values():
             if hasattr(panel, "restyle"):
                 panel.restyle()

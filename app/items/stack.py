@@ -14,6 +14,7 @@ from stridescope.app.items.sketch import Sketch, text_width
 from stridescope.app.text import tr
 
 HEAD_HEIGHT, TOOL_HEIGHT = 32, 28
+BASELINE = HEAD_HEIGHT / 2 + 4
 LEAST_FACTS = 40  # pixels: fewer hold no word
 
 
@@ -134,32 +135,47 @@ class _Head(QWidget):
         painter.end()
 
     def _draw_titles(self, sketch: Sketch) -> float:
-        baseline, x = HEAD_HEIGHT / 2 + 4, 12.0
-        for place, title in enumerate(self._titles):
-            if place:
-                x += sketch.text(x, baseline, "·", "faint") + 8
+        """Draw the titles there is room for, the front page's among them; a "…" leads to the next of the others."""
+        x, first = 12.0, self._first_title()
+        for place in range(max(0, first - 1), len(self._titles)):
+            if place > first:
+                x += sketch.text(x, BASELINE, "·", "faint") + 8
             if place == self._current:
-                x = self._draw_current(sketch, x, baseline)
+                x = self._draw_current(sketch, x)
                 continue
-            width = sketch.text(x, baseline, title, "text" if place == self._hovered else "dim")
-            self._places.append((QRectF(x - 4, 0, width + 8, HEAD_HEIGHT), place))
-            x += width + 8
+            more = 0.0 if place + 1 == len(self._titles) else text_width("·…") + 16
+            cut = place < first or x + text_width(self._titles[place]) + more > self._room_for_titles()
+            x = self._draw_other(sketch, x, place, "…" if cut else self._titles[place])
+            if cut and place > first:
+                break
         return x
 
-    def _draw_current(self, sketch: Sketch, x: float, baseline: float) -> float:
+    def _draw_other(self, sketch: Sketch, x: float, place: int, words: str) -> float:
+        width = sketch.text(x, BASELINE, words, "text" if place == self._hovered else "dim")
+        self._places.append((QRectF(x - 4, 0, width + 8, HEAD_HEIGHT), place))
+        return x + width + 8
+
+    def _first_title(self) -> int:
+        """Return the first title that is drawn: with all from there on, the front page's has room."""
+        room = self._room_for_titles() - 12 - text_width(self._title, bold=True)
+        first = self._current
+        while first and (room := room - text_width(self._titles[first - 1]) - text_width("·") - 16) > 0:
+            first -= 1
+        return first
+
+    def _room_for_titles(self) -> float:
+        """Return where titles end: before the tool, or the arrows."""
+        return self.width() - 12 - (self._tool_width() or (24 if self.growable else 0))
+
+    def _draw_current(self, sketch: Sketch, x: float) -> float:
         """Draw the front page's title and its facts; return where the next title stands."""
-        width = sketch.text(x, baseline, self._title, bold=True)
+        width = sketch.text(x, BASELINE, self._title, bold=True)
         if self.hasFocus():
             sketch.painter.fillRect(round(x), self.height() - 2, round(width), 2, sketch.color("now"))
-        x, room = x + width + 10, self._room_for_facts()
+        x, room = x + width + 10, self._room_for_titles() - self._width_of_titles()
         if self._facts and room >= LEAST_FACTS:
-            x += sketch.text(x, baseline, self._facts, "dim", room=room) + 10
+            x += sketch.text(x, BASELINE, self._facts, "dim", room=room) + 10
         return x
-
-    def _room_for_facts(self) -> float:
-        """Pixels that the titles, and what stands at the right, leave for the facts: those give way first."""
-        right = self._tool_width() or (24 if self.growable else 0)
-        return self.width() - 12 - self._width_of_titles() - right
 
     def _draw_right(self, sketch: Sketch, end: float) -> None:
         right = self.width() - 12.0

@@ -296,6 +296,10 @@ class Editor(QTextEdit):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._gutter.setGeometry(0, TOP, GUTTER, max(0, self.height() - TOP))
+        if self.picture is not None and self.picture.line:
+            rect = self.block_rect(self._block(self.picture.line))
+            if rect.top() >= 0 and rect.bottom() <= event.oldSize().height():  # it was in sight, and stays there
+                self._reveal(self.picture.line)
 
 
 class _Gutter(QWidget):

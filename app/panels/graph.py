@@ -315,16 +315,22 @@ class GraphPanel(Canvas):
             sketch.text(x + text_width(title) + 8, y, f"+{len(queue) - 2}", "faint")
 
     def _draw_queued(self, sketch: Sketch, most: QRectF, queued: Queued, hot: bool, first: bool) -> None:
-        """Draw a name and how many it awaits; where both do not fit, the name is without its ``Backward``."""
-        awaits = text_width(queued.awaits)
+        """Draw a name and how many it awaits; where both do not fit, the name is without its ``Backward``.
+
+        Where even that is too long, it stands alone.
+        """
+        bare = queued.name.split("Backward")[0]
+        alone = text_width(bare) + text_width(queued.awaits) + 32 > most.width()
+        awaits = 0.0 if alone else text_width(queued.awaits)
         room = most.width() - awaits - 32
-        shown = queued.name if text_width(queued.name) <= room else queued.name.split("Backward")[0]
+        shown = queued.name if text_width(queued.name) <= room else bare
         name = min(text_width(shown), room)
         box = QRectF(most.left(), most.top(), name + awaits + 32, most.height())
         sketch.box(box, "panel2" if hot else None, "now" if hot and first else "line", dashed=not hot)
         y, color = box.top() + 19, "text" if hot else "dim"
         sketch.text(box.left() + 13, y, shown, color, room=name + 1)
-        sketch.text(box.right() - 13, y, queued.awaits, color, anchor="right")
+        if not alone:
+            sketch.text(box.right() - 13, y, queued.awaits, color, anchor="right")
 
     # ---- hands -------------------------------------------------------------------------------------------------
 

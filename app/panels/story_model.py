@@ -93,6 +93,11 @@ def _bold(text: object) -> str:
     return f"<b>{_esc(text)}</b>"
 
 
+def _joined(*sentences: str) -> str:
+    """Return the sentences that there are in a row, as the language sets them."""
+    return tr(" ").join(filter(None, sentences))
+
+
 def op_title(op: str) -> str:
     """Return an op's name without its name space."""
     return op.rpartition("::")[2]
@@ -118,7 +123,7 @@ def _failure(moment: Moment, kind: str, message: str, line: int) -> Story:
     raised = _before(recording.steps_of(ev.ExceptionRaised), moment.step)
     ended, reached = (_before(recording.steps_of(each), raised) for each in (ev.BackwardEnded, ev.LineReached))
     if failed is not None and ended > reached:  # the pass that failed is what this line ran
-        hint = tr("{node} was running in the backward pass.", node=_esc(failed.name)) + " " + hint
+        hint = _joined(tr("{node} was running in the backward pass.", node=_esc(failed.name)), hint)
     return Story(title, f"{_bold(kind)}: {_esc(message)}", hint)
 
 
@@ -137,11 +142,11 @@ def _op(moment: Moment, event: ev.Event) -> Story:
         return Story(coming or sentence(event), "", "" if coming else _esc(type(event).__name__))
     if isinstance(told[0], ev.LineReached):
         title = coming or tr("Line {line} runs.", line=told[0].line)
-        return Story(title, " ".join(_line_sentences(told[1:])), "" if coming else _esc(sentence(event)))
-    body = " ".join(part for part in _op_sentences(moment, told, last) if part)
+        return Story(title, _joined(*_line_sentences(told[1:])), "" if coming else _esc(sentence(event)))
+    body = _joined(*_op_sentences(moment, told, last))
     if told[0].family == "backward":
         around = _backward(moment, told[0])
-        return Story(around.title, f"{around.body} {body}".strip(), coming or _esc(sentence(event)))
+        return Story(around.title, _joined(around.body, body), coming or _esc(sentence(event)))
     hint = coming or _warning(moment, told, last) or _esc(sentence(event))
     return Story(_heading(moment, event, told), body, hint)
 
@@ -172,7 +177,7 @@ def _coming(moment: Moment, event: ev.Event) -> str:
     op, module = _bold(op_title(event.op)), moment.state.forwards[-1] if moment.state.forwards else 0
     words = tr("Next: {op} on {inputs}.", op=op, inputs=inputs) if inputs else tr("Next: {op}.", op=op)
     if where := module_words(moment.state, module):
-        words += " " + tr("In the forward of {module}.", module=_esc(where))
+        words = _joined(words, tr("In the forward of {module}.", module=_esc(where)))
     return words
 
 
@@ -364,7 +369,8 @@ def _over(moment: Moment, event: ev.BackwardEnded) -> Story:
     backward = state.backward
     body = plural(backward.nodes_done if backward else 0, "{n} node ran.", "{n} nodes ran.")
     if names:
-        body += " " + tr("Gradients arrived in {leaves}.", leaves=names + (" …" if len(steps) > MOST_LEAVES else ""))
+        names += " …" if len(steps) > MOST_LEAVES else ""
+        body = _joined(body, tr("Gradients arrived in {leaves}.", leaves=names))
     failed = state.nodes.get(backward.failed) if backward else None
     if failed is None:
         return Story(tr("Backward pass {number} is over", number=event.number), body, "")
@@ -390,7 +396,7 @@ def _runs(moment: Moment, event: ev.NodeBegan, name: str) -> str:
             parts.append(tr("It computes the gradients for {targets}.", targets=", ".join(_bold(t) for t in targets)))
         if node.saved and not node.freed:
             parts.append(tr("It reads {what}.", what=", ".join(_bold(s.field) for s in node.saved)))
-    return " ".join(parts)
+    return _joined(*parts)
 
 
 def _sent(state: State, event: ev.GradientSent, name: str) -> str:
@@ -398,9 +404,9 @@ def _sent(state: State, event: ev.GradientSent, name: str) -> str:
     target = receiver.name if receiver else tr("the node")
     body = tr("{source} sends a gradient to {target}.", source=_bold(name), target=_bold(target))
     if event.summed:
-        body += " " + tr("It is added to one that was there already.")
+        body = _joined(body, tr("It is added to one that was there already."))
     if event.waiting:
-        body += " " + tr("{target} still waits for {n}.", target=_bold(target), n=event.waiting)
+        body = _joined(body, tr("{target} still waits for {n}.", target=_bold(target), n=event.waiting))
     return body
 
 
