@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.out import warn_of_growth
 from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import INTEGER, default_float, dtype, scalar_name
 from stridescope.engine.layout import strides_in_order, wrap_dim
@@ -362,6 +363,16 @@ def _ihfftn(self: Tensor, s: Any = None, dim: Any = None, norm: str | None = Non
     return c2c.call(half.conj_physical(), tuple(dims[:-1]), how, False)  # type: ignore[no-any-return]
 
 
+def _ihfftn_into(self: Tensor, s: Any, dim: Any, norm: str | None, out: Tensor) -> Tensor:
+    """Over one dim PyTorch leaves ``out`` as it was, and warns of what it did not resize."""
+    result = _ihfftn(self, s, dim, norm)
+    if len(_shape_and_dims(self, s, dim)[1]) > 1:
+        return result
+    if result._array.shape != out._array.shape and result._array.size:
+        warn_of_growth(result._array.shape, out._array.shape)
+    return out
+
+
 for _name, _rule in (
     ("fft", _fftn(True)), ("ifft", _fftn(False)), ("rfft", _rfftn), ("irfft", _irfftn), ("hfft", _hfftn),
     ("ihfft", _ihfftn),
@@ -371,6 +382,7 @@ for _name, _rule in (
             f"fft_{_name}{_suffix}(Tensor self, SymInt[1]? s=None, {_dim}, str? norm=None) -> Tensor",
             doc=f"{_name} over {'two' if _suffix == '2' else 'several'} dims.",
             composite=_rule,
+            out=_ihfftn_into if _rule is _ihfftn else None,
             method=False,
             namespace="torch.fft",
         )

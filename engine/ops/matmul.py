@@ -10,7 +10,9 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out import layout_for, resized
 from stridescope.engine.dispatch.out_dtypes import expected_dtype, refusal
+from stridescope.engine.dispatch.overlap import refuse_overlap
 from stridescope.engine.dispatch.run import FLOATS, kernel
 from stridescope.engine.dtype import BOOL, cpp_name, dtype, scalar_name
 from stridescope.engine.kernels.small_products import matrix_product
@@ -330,13 +332,25 @@ def _matmul(self: Tensor, other: Tensor) -> Tensor:
     return _folded(left, right) if _folds(left, right) else _batched(left, right, bmm.call)
 
 
+def _row_into(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
+    """A vector times a matrix; ``out`` is made a matrix of one row for it, and a vector again."""
+    row = _mm_into(self.unsqueeze(0), other, out)
+    refuse_overlap(out, (self, other))
+    if out._array.shape != row._array.shape:
+        resized(out, *layout_for(row))
+    out.squeeze_(0)
+    return row.squeeze(0)  # type: ignore[no-any-return]
+
+
 def _matmul_into(self: Tensor, other: Tensor, out: Tensor) -> Tensor:
     """What ``matmul(out=)`` writes; each way of computing it refuses other dtypes of ``out`` in its own words."""
     a, b = self._array.ndim, other._array.ndim
     if a == 1 and b == 1 and (refused := refusal("dot", self.dtype, out.dtype)) is not None:
         raise refused
-    if 0 < a < 3 and b == 2:
-        return _mm_into(self.unsqueeze(0), other, out).squeeze(0) if a == 1 else _mm_into(self, other, out)
+    if a == 2 and b == 2:
+        return _mm_into(self, other, out)
+    if a == 1 and b == 2:
+        return _row_into(self, other, out)
     if a == 2 and b == 1:
         _check_mv(self, other)
         need_dtype(out, self.dtype)
