@@ -1,7 +1,8 @@
 """Convolutions of any number of dims: windows by strides, columns, and one matrix product (im2col and BLAS).
 
-Arrays are (batch, channels, *sizes) and weights (out channels, in channels per group, *kernel). Half precisions
-are computed in float32 and rounded once.
+Arrays are (batch, channels, *sizes) and weights (out channels, in channels per group, *kernel). Products of half
+precisions are added up in float32, and rounded where PyTorch's CPU kernels write them down: each column before it is
+added to the others (col2im), the sum after each column, and a gradient of the weight after each element of the batch.
 """
 
 from __future__ import annotations
@@ -68,16 +69,18 @@ def wide(*arrays: Array) -> list[Array]:
     return [a.astype(np.float32) if a.dtype.itemsize == 2 and a.dtype.kind not in "iu" else a for a in arrays]
 
 
-def forward(array: Array, weight: Array, how: Geometry) -> Array:
-    """The convolution, without bias."""
+def forward(array: Array, weight: Array, how: Geometry, bias: Array | None = None) -> Array:
+    """The convolution."""
     kind = array.dtype
     array, weight = wide(array, weight)
     kernel = weight.shape[2:]
     out = output_sizes(array.shape[2:], kernel, how)
     outs = weight.shape[0]
     matrix = weight.reshape((how.groups, outs // how.groups, -1))
-    result = np.matmul(matrix, columns(array, kernel, out, how))
-    return result.reshape((array.shape[0], outs, *out)).astype(kind, copy=False)  # type: ignore[no-any-return]
+    result = np.matmul(matrix, columns(array, kernel, out, how)).reshape((array.shape[0], outs, *out))
+    if bias is not None:
+        result = result + wide(bias)[0].reshape((-1, *(1,) * len(out)))
+    return result.astype(kind, copy=False)  # type: ignore[no-any-return]
 
 
 def backward_input(grad: Array, weight: Array, sizes: Ints, how: Geometry) -> Array:
@@ -88,8 +91,8 @@ def backward_input(grad: Array, weight: Array, sizes: Ints, how: Geometry) -> Ar
     matrix = weight.reshape((groups, weight.shape[0] // groups, -1)).swapaxes(1, 2)
     parts = np.matmul(matrix, grad.reshape((grad.shape[0], groups, grad.shape[1] // groups, math.prod(out))))
     channels = weight.shape[1] * groups
-    parts = parts.reshape((grad.shape[0], channels, *kernel, *out))
-    return _gathered(parts, kernel, out, sizes, how).astype(kind, copy=False)
+    parts = parts.reshape((grad.shape[0], channels, *kernel, *out)).astype(kind, copy=False)
+    return _gathered(parts, kernel, out, sizes, how)
 
 
 def _gathered(parts: Array, kernel: Ints, out: Ints, sizes: Ints, how: Geometry) -> Array:
@@ -112,8 +115,25 @@ def backward_weight(grad: Array, array: Array, kernel: Ints, how: Geometry) -> A
     grad, array = wide(grad, array)
     out, groups = grad.shape[2:], how.groups
     flat = grad.reshape((grad.shape[0], groups, grad.shape[1] // groups, -1))
-    product = np.matmul(flat, columns(array, kernel, out, how).swapaxes(2, 3)).sum(0)
-    return product.reshape((grad.shape[1], array.shape[1] // groups, *kernel)).astype(kind, copy=False)  # type: ignore[no-any-return]
+    products = np.matmul(flat, columns(array, kernel, out, how).swapaxes(2, 3))
+    total = products.sum(0) if kind == products.dtype else _one_after_the_other(products, kind)
+    return total.reshape((grad.shape[1], array.shape[1] // groups, *kernel))  # type: ignore[no-any-return]
+
+
+def backward_bias(grad: Array, how: Geometry) -> Array:
+    """The gradient of the bias; what dilated kernels add for each element of the batch, in half precision too."""
+    inner = tuple(range(2, grad.ndim))
+    if grad.dtype != (wider := wide(grad)[0]).dtype and any(d > 1 for d in how.dilation):
+        return _one_after_the_other(wider.sum(inner).astype(grad.dtype).astype(wider.dtype), grad.dtype)
+    return wider.sum((0, *inner)).astype(grad.dtype, copy=False)  # type: ignore[no-any-return]
+
+
+def _one_after_the_other(parts: Array, kind: np.dtype[Any]) -> Array:
+    """The sum over the first dim, rounded to ``kind`` after each summand."""
+    total = np.zeros(parts.shape[1:], kind)
+    for part in parts:
+        total = (total.astype(parts.dtype) + part).astype(kind)
+    return total
 
 
 def fold(parts: Array, kernel: Ints, sizes: Ints, how: Geometry) -> Array:

@@ -94,10 +94,9 @@ def _run(
     if transposed:
         sizes = transposed_sizes(array.shape[2:], matrix.shape[2:], how, output_padding)
         result = kernels.backward_input(array, matrix, sizes, how)
+        result = result if bias is None else result + resolved(bias).reshape((-1, *(1,) * dims))
     else:
-        result = kernels.forward(array, matrix, how)
-    if bias is not None:
-        result = result + resolved(bias).reshape((-1, *(1,) * dims))
+        result = kernels.forward(array, matrix, how, None if bias is None else resolved(bias))
     keep = (input, weight) if dims < 3 or input.dtype is not float64 else ()
     return fresh(formatted(result, *keep), input.dtype, one_device((input, weight, bias)))
 
@@ -128,8 +127,7 @@ def _run_backward(
         pair = (array, grad) if transposed else (grad, array)
         found[1] = kernels.backward_weight(*pair, matrix.shape[2:], how)
     if output_mask[2]:
-        total = kernels.wide(grad)[0].sum(axis=(0, *range(2, grad.ndim)))
-        found[2] = total.astype(grad.dtype, copy=False)
+        found[2] = kernels.backward_bias(grad, how if not transposed else how._replace(dilation=(1,) * dims))
     like = ((input, weight) if dims > 1 else (input,), (input, weight), ())
     return tuple(
         None if a is None else fresh(formatted(a, *keep), input.dtype, input.device)
