@@ -117,7 +117,7 @@ def backward_weight(grad: Array, array: Array, kernel: Ints, how: Geometry) -> A
     flat = grad.reshape((grad.shape[0], groups, grad.shape[1] // groups, -1))
     products = np.matmul(flat, columns(array, kernel, out, how).swapaxes(2, 3))
     total = products.sum(0) if kind == products.dtype else _one_after_the_other(products, kind)
-    return total.reshape((grad.shape[1], array.shape[1] // groups, *kernel))  # type: ignore[no-any-return]
+    return total.reshape((grad.shape[1], array.shape[1] // groups, *kernel))
 
 
 def backward_bias(grad: Array, how: Geometry) -> Array:
@@ -125,7 +125,7 @@ def backward_bias(grad: Array, how: Geometry) -> Array:
     inner = tuple(range(2, grad.ndim))
     if grad.dtype != (wider := wide(grad)[0]).dtype and any(d > 1 for d in how.dilation):
         return _one_after_the_other(wider.sum(inner).astype(grad.dtype).astype(wider.dtype), grad.dtype)
-    return wider.sum((0, *inner)).astype(grad.dtype, copy=False)  # type: ignore[no-any-return]
+    return wider.sum((0, *inner)).astype(grad.dtype, copy=False)
 
 
 def _one_after_the_other(parts: Array, kind: np.dtype[Any]) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import BOOL, COMPLEX, bool_, int32, int64, scalar_name
@@ -131,7 +132,7 @@ unique_dim = define(
     differentiable_outputs=[0],
 )
 consecutive = define(
-    "_unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) "
+    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) "
     "-> (Tensor, Tensor, Tensor)",
     doc="The elements without repetitions of the one before.",
     run=_consecutive,
@@ -148,6 +149,12 @@ def _asked(parts: Parts, inverse: bool, counts: bool) -> Any:
     return chosen[0] if len(chosen) == 1 else tuple(chosen)
 
 
+# By these the arguments are checked, and refused under their names.
+_unique2_of = Function("_unique2", [unique2], method=False)
+_unique_dim_of = Function("unique_dim", [unique_dim], method=False)
+_consecutive_of = Function("unique_consecutive", [consecutive], method=False)
+
+
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -156,10 +163,8 @@ def unique(
     dim: int | None = None,
 ) -> Any:
     """``torch.unique``: the different elements in order, and if asked where each stands and how often it occurs."""
-    if dim is not None:
-        parts = unique_dim.call(input, dim, sorted, return_inverse, return_counts)
-    else:
-        parts = unique2.call(input, sorted, return_inverse, return_counts)
+    asked = {"sorted": sorted, "return_inverse": return_inverse, "return_counts": return_counts}
+    parts = _unique2_of(input, **asked) if dim is None else _unique_dim_of(input, dim, **asked)
     return _asked(parts, return_inverse, return_counts)
 
 
@@ -167,7 +172,8 @@ def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """``torch.unique_consecutive``: the elements without repetitions of the one before."""
-    return _asked(consecutive.call(input, return_inverse, return_counts, dim), return_inverse, return_counts)
+    parts = _consecutive_of(input, return_inverse=return_inverse, return_counts=return_counts, dim=dim)
+    return _asked(parts, return_inverse, return_counts)
 
 
 # ---- positions in a sorted sequence ------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from stridescope.engine.autograd.blank import zeros, zeros_like
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.out import written
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
+from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import int64
 from stridescope.engine.layout import broadcast_shapes, wrap_dim
@@ -42,19 +43,60 @@ argwhere = define(
 )
 
 
-def nonzero_of(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
-    """``torch.nonzero``: the index of every element that is not 0, as rows or as one tensor per dim."""
-    if out is not None and not isinstance(out, Tensor):
-        raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if out is not None and as_tuple:
-        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
-    found = nonzero.call(input)
-    if out is not None:
-        refuse_internal_overlap(out)
-        return written(out, found, "nonzero", (input,))
+def _in_parts(self: Tensor, as_tuple: bool) -> Any:
+    found = nonzero.call(self)
     if not as_tuple:
         return found
-    return found.unbind(1) if input._array.ndim else (input.reshape((1,)).nonzero().reshape((-1,)),)
+    return found.unbind(1) if self._array.ndim else (self.reshape((1,)).nonzero().reshape((-1,)),)
+
+
+_nonzero_parts = define(
+    "nonzero.as_tuple(Tensor self, *, bool as_tuple) -> Tensor[]",
+    doc="The index of every element that is not 0, one tensor per dim.",
+    composite=_in_parts,
+    function=False,
+    method=False,
+)
+_nonzero_either = define(
+    "nonzero.either(Tensor self, *, bool as_tuple=False) -> Tensor[]",
+    doc="The index of every element that is not 0, as rows or as one tensor per dim.",
+    composite=_in_parts,
+    function=False,
+    method=False,
+)
+# The forms of the function and of the method, which say what is wrong with their arguments.
+_FUNCTION = Function("nonzero", [_nonzero_either], method=False)
+_METHOD = Function("nonzero", [nonzero, _nonzero_parts], method=True)
+
+
+def _nonzero_of(as_method: bool, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    as_tuple, out = options.get("as_tuple", False), options.get("out")
+    usual = len(args) == 1 and isinstance(args[0], Tensor) and as_tuple.__class__ is bool
+    if as_method and not (usual and options.keys() <= {"as_tuple"}):
+        return _METHOD(*args, **options)
+    if not usual or options.keys() - {"as_tuple", "out"}:
+        return _FUNCTION(*args, **{name: value for name, value in options.items() if name != "out"})
+    if not (out is None or isinstance(out, Tensor)):
+        raise TypeError(f"nonzero(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if out is None:
+        return _in_parts(args[0], as_tuple)
+    if as_tuple:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
+    found = nonzero.call(args[0])
+    refuse_internal_overlap(out)
+    return written(out, found, "nonzero", args)
+
+
+def nonzero_of(*args: Any, **options: Any) -> Any:
+    """``torch.nonzero``: the index of every element that is not 0, as rows or as one tensor per dim (``as_tuple``)."""
+    if "input" in options and not args:
+        args = (options.pop("input"),)
+    return _nonzero_of(False, args, options)
+
+
+def _nonzero_method(self: Tensor, *args: Any, **options: Any) -> Any:
+    """The index of every element that is not 0, as rows or as one tensor per dim (``as_tuple``)."""
+    return _nonzero_of(True, (self, *args), options)
 
 
 def _masked_select(self: Tensor, mask: Tensor) -> Tensor:
@@ -119,4 +161,4 @@ index_select = define(
     samples=[],
 )
 FUNCTIONS: dict[str, Any] = {"nonzero": nonzero_of}
-METHODS: dict[str, Any] = {"nonzero": nonzero_of}
+METHODS: dict[str, Any] = {"nonzero": _nonzero_method}

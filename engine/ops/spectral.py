@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.dtype import FLOAT, int64, scalar_name
 from stridescope.engine.ops.fourier import NONE, ROOT, c2c, c2r, r2c
 from stridescope.engine.ops.lookup import op_call
@@ -116,13 +117,39 @@ def _stft(
 _ARGUMENTS = "Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
 
 _stft_op = define(
-    f"_stft({_ARGUMENTS}bool normalized=False, bool? onesided=None, bool? return_complex=None, "
+    f"stft({_ARGUMENTS}bool normalized=False, bool? onesided=None, bool? return_complex=None, "
     "bool? align_to_window=None) -> Tensor",
     doc="The spectra of overlapping windows of a signal.",
     composite=_stft,
     method=False,
     function=False,
 )
+
+
+def _padded(input: Tensor, n_fft: int, pad_mode: str) -> Tensor:
+    """The signal continued at both ends, so that windows may stand around its first and last sample."""
+    extra, ndim = int(n_fft // 2), input.dim()
+    padded = op_call("pad")(input.view([1] * (3 - ndim) + list(input.shape)), [extra, extra], pad_mode)
+    return padded.view(padded.shape[-ndim:])  # type: ignore[no-any-return]
+
+
+def _centred(
+    self: Tensor, n_fft: int, hop_length: Any, win_length: Any, window: Any, center: bool, pad_mode: str, *rest: Any
+) -> Tensor:
+    """stft with its padding."""
+    signal = _padded(self, n_fft, pad_mode) if center else self
+    return _stft_op.call(signal, n_fft, hop_length, win_length, window, *rest)  # type: ignore[no-any-return]
+
+
+_centred_op = define(
+    f'stft.center({_ARGUMENTS}bool center=True, str pad_mode="reflect", bool normalized=False, bool? onesided=None, '
+    "bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+    doc="The spectra of overlapping windows of a signal, which is continued at both ends.",
+    composite=_centred,
+    method=False,
+    function=False,
+)
+_stft_of = Function("stft", [_centred_op, _stft_op], method=False)
 
 
 def stft(
@@ -145,15 +172,10 @@ def stft(
             "centered at each sample"
         )
     if center:
-        extra = n_fft // 2
-        ndim = input._array.ndim
-        shaped = input.view([1] * (3 - ndim) + list(input.shape))
-        padded = op_call("pad")(shaped, [extra, extra], pad_mode)
-        input = padded.view(padded.shape[-ndim:])
-    spectrum: Tensor = _stft_op.call(
+        input = _padded(input, n_fft, pad_mode)
+    return _stft_of(  # type: ignore[no-any-return]
         input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window
     )
-    return spectrum
 
 
 def _overlapped(frames: Tensor, hop: int, size: int) -> Tensor:
@@ -165,19 +187,11 @@ def _overlapped(frames: Tensor, hop: int, size: int) -> Tensor:
     return flat.new_zeros((frames.shape[0], size)).index_add(1, index, flat)  # type: ignore[no-any-return]
 
 
-def istft(
-    input: Tensor,
-    n_fft: int,
-    hop_length: int | None = None,
-    win_length: int | None = None,
-    window: Tensor | None = None,
-    center: bool = True,
-    normalized: bool = False,
-    onesided: bool | None = None,
-    length: int | None = None,
-    return_complex: bool = False,
-) -> Tensor:
-    """``torch.istft``: the signal back from its spectra, by overlapping and adding."""
+def _istft(
+    input: Tensor, n_fft: int, hop_length: int | None, win_length: int | None, window: Tensor | None, center: bool,
+    normalized: bool, onesided: bool | None, length: int | None, return_complex: bool,
+) -> Tensor:  # fmt: skip
+    """The signal back from its spectra, by overlapping and adding."""
     if window is None:
         _warn_of_no_window("Please provide the same window used by stft to make the inversion lossless.", ".", 1035)
     if not input.dtype.is_complex:
@@ -261,5 +275,11 @@ def _cut(signal: Tensor, envelope: Tensor, start: int, end: int, head: str) -> T
     return signal / envelope  # type: ignore[no-any-return]
 
 
-FUNCTIONS: dict[str, Any] = {"stft": stft, "istft": istft}
+define(
+    f"istft({_ARGUMENTS}bool center=True, bool normalized=False, bool? onesided=None, int? length=None, "
+    "bool return_complex=False) -> Tensor",
+    doc="The signal back from its spectra, by overlapping and adding.",
+    composite=_istft,
+)
+FUNCTIONS: dict[str, Any] = {"stft": stft}
 METHODS: dict[str, Any] = dict(FUNCTIONS)

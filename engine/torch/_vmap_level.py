@@ -58,7 +58,7 @@ _REFUSED = {
         f"aten::{name}. {_PLEASE}"
         for name in ("nonzero", "unique_dim", "_unique2")
     },
-    "_unique_consecutive": "vmap: We do not support batching operators that can output dynamic shape. Attempted to "
+    "unique_consecutive": "vmap: We do not support batching operators that can output dynamic shape. Attempted to "
     f"vmap over aten::unique_consecutive. {_PLEASE}",
     "masked_select": "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
     f"because for each batch this would return a differently shaped Tensor. {_PLEASE}",

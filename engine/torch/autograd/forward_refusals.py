@@ -8,12 +8,12 @@ REFUSED = frozenset(
     (
         "_cdist_forward", "_ctc_loss", "_embedding_bag", "_euclidean_dist", "_pdist_forward",
         "_scaled_dot_product_flash_attention_for_cpu", "_segment_reduce", "_standard_gamma", "_unique2",
-        "_unique_consecutive", "cholesky", "geqrf", "grid_sampler_2d", "grid_sampler_3d", "igamma", "igammac",
+        "unique_consecutive", "cholesky", "geqrf", "grid_sampler_2d", "grid_sampler_3d", "igamma", "igammac",
         "index_reduce", "multi_margin_loss", "multilabel_margin_loss_forward", "ormqr", "special_zeta", "unique_dim",
     )
 )  # fmt: skip
 # What PyTorch calls two of them.
-PYTORCHS = {"_segment_reduce": "segment_reduce", "_unique_consecutive": "unique_consecutive"}
+PYTORCHS = {"_segment_reduce": "segment_reduce", "unique_consecutive": "unique_consecutive"}
 
 
 def refuse(op: Op) -> None:
