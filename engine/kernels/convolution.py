@@ -76,7 +76,7 @@ def forward(array: Array, weight: Array, how: Geometry, bias: Array | None = Non
     kernel = weight.shape[2:]
     out = output_sizes(array.shape[2:], kernel, how)
     outs = weight.shape[0]
-    matrix = weight.reshape((how.groups, outs // how.groups, -1))
+    matrix = weight.reshape((how.groups, outs // how.groups, math.prod(weight.shape[1:])))
     result = np.matmul(matrix, columns(array, kernel, out, how)).reshape((array.shape[0], outs, *out))
     if bias is not None:
         result = result + wide(bias)[0].reshape((-1, *(1,) * len(out)))
@@ -88,7 +88,7 @@ def backward_input(grad: Array, weight: Array, sizes: Ints, how: Geometry) -> Ar
     kind = grad.dtype
     grad, weight = wide(grad, weight)
     kernel, out, groups = weight.shape[2:], grad.shape[2:], how.groups
-    matrix = weight.reshape((groups, weight.shape[0] // groups, -1)).swapaxes(1, 2)
+    matrix = weight.reshape((groups, weight.shape[0] // groups, math.prod(weight.shape[1:]))).swapaxes(1, 2)
     parts = np.matmul(matrix, grad.reshape((grad.shape[0], groups, grad.shape[1] // groups, math.prod(out))))
     channels = weight.shape[1] * groups
     parts = parts.reshape((grad.shape[0], channels, *kernel, *out)).astype(kind, copy=False)
@@ -114,7 +114,7 @@ def backward_weight(grad: Array, array: Array, kernel: Ints, how: Geometry) -> A
     kind = grad.dtype
     grad, array = wide(grad, array)
     out, groups = grad.shape[2:], how.groups
-    flat = grad.reshape((grad.shape[0], groups, grad.shape[1] // groups, -1))
+    flat = grad.reshape((grad.shape[0], groups, grad.shape[1] // groups, math.prod(out)))
     products = np.matmul(flat, columns(array, kernel, out, how).swapaxes(2, 3))
     total = products.sum(0) if kind == products.dtype else _one_after_the_other(products, kind)
     return total.reshape((grad.shape[1], array.shape[1] // groups, *kernel))

@@ -15,7 +15,7 @@ from stridescope.engine.dtype import FLOAT, int64
 from stridescope.engine.kernels import pooling as kernels
 from stridescope.engine.ops.determinism import alert
 from stridescope.engine.ops.pooling import GATHER, define_spread
-from stridescope.engine.ops.pooling_checks import check_1d
+from stridescope.engine.ops.pooling_checks import check_1d, check_adaptive_grad
 from stridescope.engine.ops.pooling_layout import batched, channels_last, flat_channels_last, of_kernel, pooled
 from stridescope.engine.tensor import Tensor
 
@@ -53,6 +53,7 @@ def _average_core(dims: int) -> Any:
         return pooled(kernels.along(array, sizes), self, last)
 
     def back(grad_output: Tensor, self: Tensor) -> Tensor:
+        check_adaptive_grad(f"{name}_backward", grad_output)
         grad = resolved(grad_output)
         shares = [m.T for m in _matrices(self._array.shape[-dims:], grad.shape[-dims:], grad.dtype)]
         return pooled(kernels.along(grad, shares), self, flat_channels_last(self, dims))

@@ -195,7 +195,8 @@ def _by_products(
     scale: float | None,
     gqa: bool,
 ) -> Any:
-    factor = math.sqrt(1 / math.sqrt(query._array.shape[-1]) if scale is None else abs(scale))
+    width = max(query._array.shape[-1], 1)
+    factor = math.sqrt(1 / math.sqrt(width) if scale is None else abs(scale))
     first = query * (factor if scale is None or scale >= 0 else -factor)
     bias = _as_bias(mask, first.dtype)
     if is_causal:
@@ -251,6 +252,18 @@ def _fits_fused(
     return fits and not mask._requires_grad and not is_causal
 
 
+def _is_empty(query: Tensor, key: Tensor, value: Tensor) -> bool:
+    """Whether there is nothing to compute; queries and keys without features still see all values alike."""
+    return 0 in (*query._array.shape[:-1], *key._array.shape[:-1], *value._array.shape)
+
+
+@in_cpp
+def _nothing_seen(query: Tensor, key: Tensor, value: Tensor) -> Any:
+    """Zeros, in the graph of all three."""
+    zeros = query.new_zeros((*query._array.shape[:-1], value._array.shape[-1]))
+    return zeros + (query.sum() + key.sum() + value.sum()) * 0
+
+
 def _attention(
     query: Tensor,
     key: Tensor,
@@ -263,6 +276,8 @@ def _attention(
     enable_gqa: bool,
 ) -> Any:
     _validate(query, key, value, attn_mask)
+    if _is_empty(query, key, value):
+        return _nothing_seen(query, key, value)
     if _fits_fused(query, key, value, attn_mask, dropout_p, is_causal, enable_gqa):
         bias = attn_mask if attn_mask is None or attn_mask.dtype is bool_ else _as_bias(attn_mask, query.dtype)
         return flash.call(query, key, value, dropout_p, is_causal, attn_mask=bias, scale=scale)[0]

@@ -265,7 +265,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     mode = MODES[compute_mode]
     _check_cdist(x1, x2, p)
     many = x1.shape[-2] > MANY or x2.shape[-2] > MANY
-    if p == 2 and (mode == 1 or (mode is None and many)) and x1.shape[-2] and x2.shape[-2] and x1.shape[-1]:
+    if p == 2 and (mode == 1 or (mode is None and many)) and x1._array.size and x2._array.size:
         return _by_products(x1, x2)
     return _cdist_forward.call(x1, x2, p, mode)  # type: ignore[no-any-return]
 

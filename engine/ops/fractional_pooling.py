@@ -27,6 +27,12 @@ def _check(self: Tensor, kernel: Ints, out: Ints, samples: Tensor, dims: int) ->
     label = f"fractional_max_pool{dims}d" + ("_out" if dims == 3 else "")
     if len(shape) not in (dims + 1, dims + 2):
         raise RuntimeError(f"{label}(): Expected {dims + 1}D or {dims + 2}D tensor, but got: {list(shape)}")
+    for place in range(len(shape) - dims - 1, len(shape)):
+        if place and not shape[place]:
+            raise RuntimeError(
+                f"{label}(): Expected input to have non-zero size for non-batch dimensions, but got{list(shape)} with "
+                f"dimension {place} being empty."
+            )
     for name, size, window, count in zip(AXES[dims], shape[-dims:], kernel, out, strict=True):
         if count + window - 1 > size:
             raise RuntimeError(f"{label}(): pool {name} {window} too large relative to input {name} {size}")

@@ -54,7 +54,10 @@ def _check(shape: list[int], out: Ints, dims: int) -> None:
         names = "DHW"[-dims:]
         given = ", ".join(f"{c}: {n}" for c, n in zip(names, shape[2:], strict=True))
         made = ", ".join(f"{c}: {n}" for c, n in zip(names, out, strict=True))
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({given}) output ({made})")
+        joint = " and" if dims == 1 else ""
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({given}){joint} output ({made})"
+        )
     if 0 in shape[1:]:
         raise RuntimeError(f"Non-empty {words[dims][0]} data tensor expected but got a tensor with sizes {shape}")
 

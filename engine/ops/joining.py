@@ -285,7 +285,7 @@ def _chunk_cat(tensors: Sequence[Tensor], dim: int, num_chunks: int) -> Tensor:
         missing = -array.shape[dim] % num_chunks
         padded = np.pad(array, [(0, missing if d == dim else 0) for d in range(array.ndim)])
         parts.append(padded.reshape((*array.shape[:dim], num_chunks, -1)))
-    joined = np.concatenate(parts, dim + 1)
+    joined = np.ascontiguousarray(np.concatenate(parts, dim + 1))
     return fresh(joined, tensors[0].dtype, tensors[0].device)
 
 

@@ -15,7 +15,13 @@ from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import BOOL, FLOAT, int64
 from stridescope.engine.kernels import pooling as kernels
 from stridescope.engine.layout import contiguous_strides
-from stridescope.engine.ops.pooling_checks import check_1d, check_input, check_max_1d, windows_of
+from stridescope.engine.ops.pooling_checks import (
+    check_1d,
+    check_adaptive_grad,
+    check_input,
+    check_max_1d,
+    windows_of,
+)
 from stridescope.engine.ops.pooling_layout import (
     batched,
     channels_last,
@@ -56,10 +62,16 @@ def _define_gather(dims: int) -> Any:
 
 def define_spread(name: str, dims: int, last: Callable[[Tensor, int], bool] = flat_channels_last) -> Any:
     """The op that carries the gradients of maxima over ``dims`` dims back to the places of a pooling."""
+
+    def run(grad_output: Tensor, self: Tensor, indices: Tensor) -> Tensor:
+        if name.startswith("adaptive"):
+            check_adaptive_grad(name, grad_output)
+        return spread(grad_output, self, indices, dims, last(self, dims))
+
     return define(
         f"{name}(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
         doc="The gradient of each maximum, put where the maximum stood.",
-        run=lambda grad_output, self, indices: spread(grad_output, self, indices, dims, last(self, dims)),
+        run=run,
         grads={
             "grad_output": lambda grad, indices: GATHER[dims].call(grad, indices),
             "self": lambda grad: zeros_like(grad),

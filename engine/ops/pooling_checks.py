@@ -164,3 +164,13 @@ def _check_max_numbers(size: int, kernel: int, stride: int, padding: int, dilati
     made = output_sizes((size,), Windows((kernel,), (stride,), (padding,), (dilation,), ceil_mode))[0]
     if made <= 0:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {made}")
+
+
+def check_adaptive_grad(name: str, grad: Tensor) -> None:
+    """Refuse a gradient without elements that is not only of no images."""
+    shape = list(grad.shape)
+    if 0 in shape[1:]:
+        raise RuntimeError(
+            f"{name}(): Expected grad_output to have non-zero size for non-batch dimensions, but grad_output has sizes "
+            f"{shape} with dimension {shape.index(0, 1)} being empty"
+        )

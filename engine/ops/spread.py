@@ -55,8 +55,9 @@ def _moments(name: str, self: Tensor, dim: Any, correction: Any, keepdim: bool) 
     mean = _welford(wide, wide.sum(over, keepdims=True) / count, over)
     offset = wide - mean
     freedom = count - (1 if correction is None else correction)
-    if freedom <= 0:
-        warn(internal(FREEDOM.format(name), "aten/src/ATen/native/ReduceOps.cpp:1861"))
+    if freedom <= 0 or not mean.size:
+        for _ in range(1 + self.dtype.is_complex):  # real and imaginary parts are taken one after the other
+            warn(internal(FREEDOM.format(name), "aten/src/ATen/native/ReduceOps.cpp:1861"))
     parts = (offset.real, offset.imag) if self.dtype.is_complex else (offset,)
     variance = sum(_quotient((part * part).sum(over, keepdims=keepdim), freedom) for part in parts)
     return np.asarray(variance), mean if keepdim else mean.reshape(np.shape(variance))
