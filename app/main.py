@@ -151,11 +151,25 @@ def make_application(theme: str | None = None, lang: str | None = None) -> QAppl
     application.setStyle("Fusion")
     themes.load_fonts()
     application.setFont(themes.ui_font(13))
-    text.set_language(lang or str(QSettings().value("language", "en")))
+    language = lang or str(QSettings().value("language", "en"))
+    text.set_language(language)
+    _speak(application, language)
     chosen = theme or str(QSettings().value("theme", ""))
     themes.activate(themes.THEMES.get(chosen) or themes.system_theme())
     motion.allow(QSettings().value("motion", True) in (True, "true") and application.platformName() != "offscreen")
     return application
+
+
+def _speak(application: QApplication, language: str) -> None:
+    """Let Qt's own words, on the buttons of dialogs, be of the language too, where Qt has it."""
+    from PySide6.QtCore import QLibraryInfo, QLocale, QTranslator
+
+    for known in application.findChildren(QTranslator):
+        application.removeTranslator(known)
+        known.deleteLater()
+    translator = QTranslator(application)
+    if translator.load(QLocale(language), "qtbase", "_", QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)):
+        application.installTranslator(translator)
 
 
 def make_window(*, remember: bool = False) -> MainWindow:

@@ -66,10 +66,16 @@ def sentence(event: ev.Event) -> str:
     fields = {f.name: _field(getattr(event, f.name)) for f in dataclasses.fields(event)}  # type: ignore[arg-type]
     if event.family == "memory":
         fields |= {name: in_words(fields[name]) for name in ("reason", "verdict") if name in fields}
+        fields |= {"pool": _pool(fields["pool"])} if "pool" in fields else {}
     if isinstance(event, ev.NameBound) and event.tensor:
         fields["text"] = tr("tensor #{id}", id=event.tensor)
     told = _one_full_stop(tr(event.sentence, **fields) if fields else tr(event.sentence))
     return sizes_in_words(told) if event.family == "memory" else told
+
+
+def _pool(name: str) -> str:
+    kind, _, private = name.partition(" ")
+    return " ".join(filter(None, (tr("small") if kind == "small" else tr("large"), private)))
 
 
 def _one_full_stop(text: str) -> str:

@@ -8,8 +8,9 @@ import pathlib
 import string
 
 import pytest
+from PySide6.QtWidgets import QApplication, QDialogButtonBox
 
-from stridescope.app import points, text
+from stridescope.app import main, points, text
 from stridescope.app.actions import ACTIONS, MENUS
 from stridescope.app.debugging import NONE_BACK
 from stridescope.app.lessons import LESSONS
@@ -93,3 +94,12 @@ def test_tr_speaks_the_language() -> None:
     finally:
         text.set_language("en")
     assert text.tr("{n} alive", n=3) == "3 alive"
+
+
+def test_qts_own_words_are_of_the_language_too(qapp: QApplication) -> None:
+    found = []
+    for language in ("zh", "en"):
+        main.make_application("dark", language)
+        box = QDialogButtonBox(QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel)
+        found.append([button.text() for button in box.buttons()])
+    assert found == [["确定", "取消"], ["OK", "Cancel"]]
