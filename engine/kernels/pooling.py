@@ -110,8 +110,8 @@ def scatter(grad: Array, places: Array, sizes: Ints) -> Array:
 
 def gather(array: Array, places: Array) -> Array:
     """The values at the places; the inverse of ``scatter``."""
-    flat = array.reshape((*array.shape[:2], -1))
-    picked = np.take_along_axis(flat, places.reshape((*places.shape[:2], -1)), -1)
+    flat, wanted = (each.reshape((*each.shape[:2], math.prod(each.shape[2:]))) for each in (array, places))
+    picked = np.take_along_axis(flat, wanted, -1)
     return picked.reshape(places.shape)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT, int64
+from stridescope.engine.dtype import FLOAT, int64, scalar_name
 from stridescope.engine.kernels import pooling as kernels
 from stridescope.engine.ops.determinism import alert
 from stridescope.engine.ops.pooling import GATHER, define_spread
@@ -188,15 +189,20 @@ define(
 
 def _unpool(self: Tensor, indices: Tensor, output_size: Ints, dims: int) -> Tensor:
     if indices.dtype is not int64:
-        raise RuntimeError(
-            "elements in indices should be type int64 but got: "
-            f"{str(indices.dtype).removeprefix('torch.').capitalize()}"
-        )
+        given = f" but got: {scalar_name(indices.dtype)}" if dims == 2 else ""
+        raise RuntimeError(f"elements in indices should be type int64{given}")
     if self.shape != indices.shape:
         raise RuntimeError(
             f"Expected shape of indices to be same as that of the input tensor ({list(self.shape)}) but got indices "
             f"tensor with shape: {list(indices.shape)}"
         )
+    shape = list(self.shape)
+    for dim in range(1, len(shape)):
+        if not shape[dim]:
+            raise RuntimeError(
+                f"max_unpooling{dims}d_forward_out_cpu(): Expected input to have non-zero size for non-batch "
+                f"dimensions, but got {shape} with dimension {dim} being empty."
+            )
     if self.dtype.category != FLOAT:
         raise not_implemented(of_kernel(f"max_unpool{dims}d", flat_channels_last(self, dims)), self.dtype)
     array, places = batched(resolved(self), dims), batched(resolved(indices), dims)
@@ -207,9 +213,9 @@ def _unpool(self: Tensor, indices: Tensor, output_size: Ints, dims: int) -> Tens
             f"Found an invalid max index: {places[bad].flat[0]} (output volumes are of size "
             f"{'x'.join(map(str, output_size))})"
         )
-    planes = array.shape[0] * array.shape[1]
-    result = np.zeros((planes, total), array.dtype)
-    np.put_along_axis(result, places.reshape((planes, -1)), array.reshape((planes, -1)), 1)
+    flat = (array.shape[0] * array.shape[1], math.prod(array.shape[2:]))
+    result = np.zeros((flat[0], total), array.dtype)
+    np.put_along_axis(result, places.reshape(flat), array.reshape(flat), 1)
     return pooled(result.reshape((*array.shape[:2], *output_size)), self, flat_channels_last(self, dims))
 
 

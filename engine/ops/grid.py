@@ -10,7 +10,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import FLOAT
+from stridescope.engine.dtype import FLOAT, scalar_name
 from stridescope.engine.kernels import grid as kernels
 from stridescope.engine.ops import grid_second
 from stridescope.engine.ops.conv import formatted
@@ -21,10 +21,35 @@ BILINEAR, NEAREST, BICUBIC = 0, 1, 2
 Ints = Sequence[int]
 
 
-def _run(input: Tensor, grid: Tensor, mode: int, padding: int, align: bool) -> Tensor:
-    flat = input.dim() == 4
+def _check(input: Tensor, grid: Tensor, mode: int, dims: int) -> None:
+    shapes = f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+    if input.dim() and grid.dim() and input.shape[0] != grid.shape[0]:
+        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, {shapes}")
+    if grid.dim() and grid.shape[-1] != input.dim() - 2:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {input.dim() - 2} in last dimension, but got grid with sizes "
+            f"{list(grid.shape)}"
+        )
+    for dim in range(2, input.dim()):
+        if not input.shape[dim]:
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                f"{list(input.shape)} with dimension {dim} being empty"
+            )
+    if not input.dim() == grid.dim() == dims + 2:
+        raise RuntimeError(
+            f"grid_sampler(): expected {dims + 2}D input and grid with same number of dimensions, {shapes}"
+        )
+    if mode == BICUBIC and dims == 3:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+
+
+def _run(dims: int, input: Tensor, grid: Tensor, mode: int, padding: int, align: bool) -> Tensor:
+    _check(input, grid, mode, dims)
     if input.dtype.category != FLOAT:
-        raise not_implemented("grid_sampler_2d_cpu_kernel_impl" if flat else "grid_sampler3d_cpu", input.dtype)
+        raise not_implemented("grid_sampler_2d_cpu_kernel_impl" if dims == 2 else "grid_sampler3d_cpu", input.dtype)
+    if input.dtype is not grid.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(grid.dtype)}")
     array, places = _wide(input), _wide(grid)
     result = kernels.sample(array, places, mode, padding, align)
     return fresh(formatted(result.astype(input.dtype.np, copy=False), input), input.dtype, input.device)
@@ -70,7 +95,7 @@ def _define(dims: int) -> None:
     define(
         f"{name}(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
         doc="The elements at the places of a grid, mixed from their neighbours.",
-        run=_run,
+        run=lambda *args: _run(dims, *args),
         grads={"input,grid": grad_both},
         node=f"GridSampler{dims}DBackward0",
         method=False,
@@ -81,36 +106,14 @@ for _dims in (2, 3):
     _define(_dims)
 
 
-def _check(input: Tensor, grid: Tensor, mode: int) -> None:
-    shapes = f"but got input with sizes {list(input.shape)} and grid with sizes {list(grid.shape)}"
+def _sampler(input: Tensor, grid: Tensor, mode: int, padding: int, align: bool) -> Any:
     if input.dtype is not grid.dtype:
         names = [str(t.dtype).removeprefix("torch.") for t in (input, grid)]
         raise RuntimeError(
             "grid_sampler(): expected input and grid to have same dtype, but input has "
             f"{names[0]} and grid has {names[1]}"
         )
-    if input.dim() and grid.dim() and input.shape[0] != grid.shape[0]:
-        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, {shapes}")
-    if input.dim() >= 2 and grid.dim() and grid.shape[-1] != input.dim() - 2:
-        raise RuntimeError(
-            f"grid_sampler(): expected grid to have size {input.dim() - 2} in last dimension, but got grid with sizes "
-            f"{list(grid.shape)}"
-        )
-    if input.dim() not in (4, 5) or input.dim() != grid.dim():
-        raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, " + shapes)
-    for dim in range(2, input.dim()):
-        if not input.shape[dim]:
-            raise RuntimeError(
-                "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
-                f"{list(input.shape)} with dimension {dim} being empty"
-            )
-    if mode == BICUBIC and input.dim() == 5:
-        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-
-
-def _sampler(input: Tensor, grid: Tensor, mode: int, padding: int, align: bool) -> Any:
-    _check(input, grid, mode)
-    return op_call(f"grid_sampler_{input.dim() - 2}d")(input, grid, mode, padding, align)
+    return op_call("grid_sampler_2d" if input.dim() == 4 else "grid_sampler_3d")(input, grid, mode, padding, align)
 
 
 define(

@@ -95,7 +95,10 @@ def _polygamma(a: Any, n: int) -> Any:
         right = special.zeta(2.0, np.where(left, 1 - a, a).astype(np.float64)).astype(a.dtype)
         return np.where(left, (pi / np.sin(pi * a)) ** 2 - right, right).astype(a.dtype)
     sign = 1.0 if n % 2 else -1.0
-    result = sign * math.factorial(n) * special.zeta(n + 1.0, a.astype(np.float64))
+    wide = a.astype(np.float64)
+    negative = (wide < 0) & (np.floor(wide) != wide)  # scipy would add all terms up to zero
+    found = np.where(negative, _shifted(n + 1.0, wide), special.zeta(n + 1.0, np.where(negative, 1.0, wide)))
+    result = sign * math.factorial(n) * found
     return np.where(np.isposinf(a), np.nan, result).astype(a.dtype)
 
 
@@ -368,20 +371,20 @@ def _first_terms(b: Any) -> Any:
 
 
 def _shifted(a: Any, b: Any) -> Any:
-    """The Hurwitz zeta function at negative b: the first terms one by one, the rest from where b is positive."""
+    """The Hurwitz zeta function of a whole number and of a negative b that is not whole; 0 at minus infinity.
+
+    Its terms below zero are, but for their sign, those that the function has at b's distance from the next whole
+    number, up to ``-b``.
+    """
     from scipy import special
 
     a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
-    result = np.zeros(a.shape)
-    for place in np.ndindex(*a.shape):
-        x, q = float(a[place]), float(b[place])
-        steps = max(0, math.floor(-q) + 1) if math.isfinite(q) else 0
-        if 0 < steps < 10_000:
-            with np.errstate(all="ignore"):
-                terms = np.power(q + np.arange(steps), -x)
-            head = terms.sum() if x == int(x) else math.nan
-            result[place] = head + special.zeta(x, q + steps)
-    return result
+    low = np.where(np.isfinite(b) & (b < 0), b, -0.5)
+    steps = np.floor(-low) + 1
+    nearest = -(low + steps - 1)
+    below = special.zeta(a, nearest) - special.zeta(a, nearest + steps)
+    total = np.where(a % 2 == 0, below, -below) + special.zeta(a, low + steps)
+    return np.where(np.isfinite(b), total, 0.0)
 
 
 def _pairs(
