@@ -21,7 +21,7 @@ EXACT: dict[str, str] = {
          "argmin", "linalg_vector_norm", "scatter", "scatter_add", "index_copy", "index_add", "alias_copy",
          "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "permute_copy", "select_copy", "slice_copy",
          "squeeze_copy", "t_copy", "transpose_copy", "unfold_copy", "unsqueeze_copy", "view_as_complex_copy",
-         "view_as_real_copy", "view_copy"), _STRUCTURED),
+         "view_as_real_copy", "view_copy", "linalg_inv", "inverse"), _STRUCTURED),
     **dict.fromkeys(("index_select", "masked_select"), _SELECTING),
     **dict.fromkeys(("isposinf", "isneginf", "signbit"), "{name} does not support non-boolean outputs."),
     **dict.fromkeys(("any", "all"), "{name} only supports bool tensor for result, got: {got}"),

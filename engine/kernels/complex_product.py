@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 Values = np.ndarray[Any, Any]
 STEP = 64  # bytes that an AVX2 loop takes at once: two vectors
@@ -50,9 +51,7 @@ def _in_rows(*arrays: Values) -> list[Values]:
     last = seen[0].ndim
     while last > 1 and all(one.strides[last - 2] == one.shape[last - 1] * one.strides[last - 1] for one in seen):
         shape = (*seen[0].shape[: last - 2], math.prod(seen[0].shape[last - 2 : last]))
-        seen = [
-            np.lib.stride_tricks.as_strided(one, shape, (*one.strides[: last - 2], one.strides[-1])) for one in seen
-        ]
+        seen = [as_strided(one, shape, (*one.strides[: last - 2], one.strides[-1])) for one in seen]
         last -= 1
     return seen if last else [one.reshape(1) for one in seen]
 

@@ -16,7 +16,10 @@ from stridescope.engine.layout import channels_last_strides, suggests_channels_l
 from stridescope.engine.ops.arithmetic import mul_scalar
 from stridescope.engine.ops.conv_checks import (
     check_batch,
+    check_bias,
     check_kinds,
+    check_parts,
+    check_places,
     check_shapes,
     expanded,
     refuse_empty,
@@ -86,15 +89,18 @@ def _run(
     output_padding = expanded("output_padding", output_padding, dims)
     how = _geometry(dims, stride, padding, dilation, groups)
     check_shapes(input, weight, bias, how, transposed, output_padding)
-    check_kinds(input, weight, bias)
+    check_places(input, weight, bias)
+    check_bias(input, bias, transposed)
     _need_kernel(input.dtype, how, weight._array.shape[2:], transposed)
+    check_kinds(input, weight, bias, groups)
     if transposed and not weight._array.size:
         refuse_empty(input, weight, groups)
     array, matrix = resolved(input), resolved(weight)
     if transposed:
         sizes = transposed_sizes(array.shape[2:], matrix.shape[2:], how, output_padding)
         result = kernels.backward_input(array, matrix, sizes, how)
-        result = result if bias is None else result + resolved(bias).reshape((-1, *(1,) * dims))
+        if bias is not None:
+            result = (result + resolved(bias).reshape((-1, *(1,) * dims))).astype(result.dtype, copy=False)
     else:
         result = kernels.forward(array, matrix, how, None if bias is None else resolved(bias))
     keep = (input, weight) if dims < 3 or input.dtype is not float64 else ()
@@ -216,7 +222,7 @@ def convolved(input: Tensor, weight: Tensor, bias: Tensor | None, *how: Any) -> 
     """``convolution``, by three real ones when the numbers are complex."""
     if not input.dtype.is_complex:
         return convolution.call(input, weight, bias, *how)
-    check_kinds(input, weight, bias)
+    check_parts(input, weight, bias, how[3])
     (real, imag), (w_real, w_imag) = _parts(input), _parts(weight)
     b_real, b_imag = (None, None) if bias is None else _parts(bias)
     a = convolution.call(real, w_real, b_real, *how)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
-from stridescope.engine.dtype import complex64, cpp_name, float32
+from stridescope.engine.dtype import can_cast, complex64, cpp_name, float32, promote_types, scalar_name, type_name
 from stridescope.engine.kernels.convolution import Geometry
 from stridescope.engine.tensor import Tensor
 
@@ -36,13 +36,49 @@ def check_batch(input: Tensor, dims: int, name: str) -> tuple[Tensor, bool]:
     return input.unsqueeze(0), False
 
 
-def check_kinds(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
-    """Input, weight and bias must have one dtype and device."""
+def check_places(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    """Input, weight and bias must have one device."""
     for name, other in (("weight", weight), ("bias", bias)):
-        if other is not None and (other.dtype is not input.dtype or other.device != input.device):
-            same = other.device == input.device
-            named = [cpp_name(t.dtype) if same else t.type() for t in (input, other)]
-            raise RuntimeError(f"Input type ({named[0]}) and {name} type ({named[1]}) should be the same")
+        if other is not None and other.device != input.device:
+            _refuse_type(input, name, other, input.type(), other.type())
+
+
+def _refuse_type(input: Tensor, name: str, other: Tensor, *types: str, more: str = "") -> NoReturn:
+    own, its = types or (type_name(tensor.dtype, tensor.device.type) for tensor in (input, other))
+    raise RuntimeError(f"Input type ({own}) and {name} type ({its}) should be the same{more}")
+
+
+def check_parts(input: Tensor, weight: Tensor, bias: Tensor | None, transposed: bool) -> None:
+    """Complex numbers must all be of one dtype: they are convolved in parts."""
+    check_places(input, weight, bias)
+    check_bias(input, bias, transposed)
+    for name, other in (("weight", weight), ("bias", bias)):
+        if other is not None and other.dtype is not input.dtype:
+            _refuse_type(input, name, other)
+
+
+def check_bias(input: Tensor, bias: Tensor | None, transposed: bool) -> None:
+    """The bias must have the input's dtype; that of a transposed convolution is added as any tensor is."""
+    if bias is not None and bias.dtype is not input.dtype and not transposed:
+        _refuse_type(input, "bias", bias, cpp_name(input.dtype), cpp_name(bias.dtype))
+
+
+def check_kinds(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int) -> None:
+    """The weight must have the input's dtype: oneDNN says so in other words than the plain kernel."""
+    on_cpu = input.device.type == "cpu"
+    quick = on_cpu and input.dtype is float32 and _goes_to_onednn(input, weight, groups)
+    for name, other in (("weight", weight), ("bias", bias)):
+        if other is None or other.dtype is input.dtype:
+            continue
+        if quick or not on_cpu:
+            dense = f" or input should be a MKLDNN tensor and {name} is a dense tensor" if quick else ""
+            _refuse_type(input, name, other, more=dense)
+        kinds = scalar_name(input.dtype), scalar_name(other.dtype)
+        if name == "weight":
+            raise RuntimeError(f"expected scalar type {kinds[0]} but found {kinds[1]}")
+        found = promote_types(other.dtype, input.dtype)
+        if not can_cast(found, input.dtype):
+            raise RuntimeError(f"result type {scalar_name(found)} can't be cast to the desired output type {kinds[0]}")
 
 
 def check_shapes(

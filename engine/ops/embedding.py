@@ -138,6 +138,13 @@ def _check_bags(weight: Tensor, indices: Tensor, offsets: Tensor, mode: int, per
         )
     if per_sample is not None and mode != SUM:
         raise RuntimeError("embedding_bag: per_sample_weights only supported with mode='sum'")
+    if per_sample is not None and per_sample.dtype is not weight.dtype:
+        names = [type_name(tensor.dtype, tensor.device.type) for tensor in (weight, per_sample)]
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            f"'per_sample_weights'; but type {names[0]} does not equal {names[1]} (while checking arguments for "
+            "embedding_bag)"
+        )
 
 
 def _bag(

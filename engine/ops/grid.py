@@ -107,12 +107,6 @@ for _dims in (2, 3):
 
 
 def _sampler(input: Tensor, grid: Tensor, mode: int, padding: int, align: bool) -> Any:
-    if input.dtype is not grid.dtype:
-        names = [str(t.dtype).removeprefix("torch.") for t in (input, grid)]
-        raise RuntimeError(
-            "grid_sampler(): expected input and grid to have same dtype, but input has "
-            f"{names[0]} and grid has {names[1]}"
-        )
     return op_call("grid_sampler_2d" if input.dim() == 4 else "grid_sampler_3d")(input, grid, mode, padding, align)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import kernel
-from stridescope.engine.dtype import BOOL
+from stridescope.engine.dtype import BOOL, cpp_name
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
@@ -85,6 +85,10 @@ def _check_bilinear(a: Tensor, b: Tensor, weight: Tensor, bias: Tensor | None) -
                 f"bilinear(): input{place} size does not match weight size: got {tensor.shape[-1]} but expected "
                 f"{weight.shape[place]}"
             )
+    parts = {"input1": a, "input2": b, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if len({tensor.dtype for tensor in parts.values()}) > 1:
+        named = ", ".join(f"{name}: {cpp_name(tensor.dtype)}" for name, tensor in parts.items())
+        raise RuntimeError(f"All tensors must have the same dtype, got {named}")
     if bias is not None and bias.shape[0] != weight.shape[0]:
         raise RuntimeError(
             f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}"

@@ -12,7 +12,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
-from stridescope.engine.dtype import INTEGER, scalar_name
+from stridescope.engine.dtype import INTEGER, bool_, can_cast, default_float, dtype, promote_types, scalar_name
 from stridescope.engine.ops.grad_layouts import like_input, row_major
 from stridescope.engine.ops.lookup import op_call, where
 from stridescope.engine.ops.reduce import mean_all, sum_all
@@ -51,6 +51,14 @@ def _paired(
         return reduced_quietly(compute(self, target, *numbers[:rest]), reduction)
 
     return run
+
+
+def _need_own(self: Tensor, kind: dtype) -> None:
+    """Refuse a result of a dtype that cannot be written into what has the dtype of ``self``."""
+    if not can_cast(kind, self.dtype):
+        raise RuntimeError(
+            f"result type {scalar_name(kind)} can't be cast to the desired output type {scalar_name(self.dtype)}"
+        )
 
 
 def _symmetric(slope: Callable[..., Tensor]) -> Mapping[str, Callable[..., Tensor]]:
@@ -149,6 +157,9 @@ huber_kernel = _paired(_huber, "huber_cpu", 1)
 def _run_huber(self: Tensor, target: Tensor, reduction: int, delta: float) -> Tensor:
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if self.dtype is not target.dtype:
+        _need_own(self, promote_types(self.dtype, target.dtype))
+        return huber_kernel(self, target, reduction, delta).to(self.dtype)  # type: ignore[no-any-return]
     return huber_kernel(self, target, reduction, delta)
 
 
@@ -174,11 +185,12 @@ soft_margin_kernel = _paired(_soft_margin, "exp_vml_cpu", 0, "fc", through=False
 
 
 def _run_soft_margin(self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    """Minus the target comes first, then exponentials in place: integers are refused as these two refuse them."""
-    negative = -target
-    if self.dtype.category <= INTEGER and negative.dtype.category <= INTEGER:
-        raise RuntimeError(f"result type Float can't be cast to the desired output type {scalar_name(negative.dtype)}")
-    return soft_margin_kernel(self, target, reduction)
+    """Minus the target is written first, then exponentials in place: all has the dtype of ``self``."""
+    if self.dtype is bool_:
+        self.neg()  # which is refused
+    _need_own(self, target.dtype)
+    _need_own(self, default_float() if self.dtype.category <= INTEGER else self.dtype)
+    return soft_margin_kernel(self, target if target.dtype is self.dtype else target.to(self.dtype), reduction)
 
 
 def _soft_margin_grad(grad: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
@@ -213,8 +225,14 @@ _times = elementwise(np.multiply, "mul_cpu", "f")
 def _run_bce(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Tensor:
     if self.dtype is not target.dtype:
         raise RuntimeError(f"Found dtype {scalar_name(target.dtype)} but expected {scalar_name(self.dtype)}")
-    loss = _bce_kernel(self, target)
-    return reduced_quietly(loss if weight is None else _times(loss, weight), reduction)
+    return reduced_quietly(_weighted(_bce_kernel(self, target), weight), reduction)
+
+
+def _weighted(loss: Tensor, weight: Tensor | None) -> Tensor:
+    """The loss times the weight; one of another dtype is multiplied in place."""
+    if weight is None or weight.dtype is loss.dtype:
+        return loss if weight is None else _times(loss, weight)
+    return loss.mul_(weight)  # type: ignore[no-any-return]
 
 
 def _bce_grad(grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> Any:
@@ -252,8 +270,20 @@ _weighted_logits = elementwise(
 def _run_logits(
     self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
 ) -> Tensor:
-    loss = _logits_kernel(self, target) if pos_weight is None else _weighted_logits(self, target, pos_weight)
-    return reduced_quietly(loss if weight is None else _times(loss, weight), reduction)
+    if target.dtype is not self.dtype or (pos_weight is not None and pos_weight.dtype is not self.dtype):
+        loss = _mixed_logits(self, target, pos_weight)
+    else:
+        loss = _logits_kernel(self, target) if pos_weight is None else _weighted_logits(self, target, pos_weight)
+    return reduced_quietly(_weighted(loss, weight), reduction)
+
+
+def _mixed_logits(self: Tensor, target: Tensor, pos_weight: Tensor | None) -> Tensor:
+    """The loss of several dtypes, as PyTorch computes it: most is done in place, in the dtype of the target."""
+    log_sigmoid = op_call("log_sigmoid")
+    factor = None if pos_weight is None else (pos_weight - 1).mul(target).add_(1)
+    found = log_sigmoid(self)
+    loss = (target.new_full((), 1) - target).mul_(self)
+    return loss.sub_(found if factor is None else factor.mul_(found))  # type: ignore[no-any-return]
 
 
 def _logits_grad(

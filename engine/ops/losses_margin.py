@@ -186,6 +186,8 @@ def _multi(self: Tensor, target: Tensor, p: Any, margin: Any, weight: Tensor | N
     if weight is not None and (weight.dim() != 1 or weight.numel() != classes):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {list(weight.shape)}")
     _need_margin(self, target, "multi_margin_loss_cpu_kernel")
+    if weight is not None and weight.dtype is not self.dtype:
+        raise RuntimeError(f"expected scalar type {scalar_name(self.dtype)} but found {scalar_name(weight.dtype)}")
     gap, counts, _ = _multi_parts(self, target, margin, weight)
     losses = (gap**p * counts).sum(1) / gap.shape[1]
     shape = losses.shape if target.dim() or reduction else ()

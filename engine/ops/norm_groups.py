@@ -15,7 +15,7 @@ from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, dtype
 from stridescope.engine.kernels.normal_rows import as_rows, centre, gradient_of_rows, inverse_deviation
 from stridescope.engine.ops.conv import formatted
-from stridescope.engine.ops.norm_layers import check_normalized, gradient, kind_of_statistics
+from stridescope.engine.ops.norm_layers import check_mixed, check_normalized, gradient, kind_of_statistics
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, canonical, fresh
 
@@ -36,6 +36,7 @@ def _layer_norm(
     input: Tensor, normalized_shape: Ints, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
     check_normalized(input, normalized_shape, weight, bias)
+    check_mixed(input, weight, bias)
     if input.dtype.category != FLOAT:
         raise not_implemented("LayerNormKernelImpl", input.dtype)
     array, kind = resolved(input), kind_of_statistics(input, weight, bias)
@@ -166,6 +167,7 @@ def _per_channel(tensor: Tensor, ndim: int) -> Array:
 def _group_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
+    check_mixed(input, weight, bias)
     if input.dtype.category != FLOAT:
         raise not_implemented("GroupNormKernelImpl", input.dtype)
     array, kind = resolved(input), kind_of_statistics(input, weight, bias)

@@ -34,6 +34,24 @@ def kind_of_statistics(input: Tensor, *others: Tensor | None) -> dtype:
     return float32 if any(t is not None and t.dtype is float32 for t in others) else input.dtype
 
 
+def check_mixed(input: Tensor, *parameters: Tensor | None) -> None:
+    """Refuse parameters of another dtype than the input's: only halves may have them, all in float32.
+
+    Which of the two cases it is PyTorch reads off the first of them.
+    """
+    given = [tensor.dtype for tensor in parameters if tensor is not None]
+    if not given or all(kind is input.dtype for kind in given):
+        return
+    if given[0] is not input.dtype:
+        if any(kind is not float32 for kind in given):
+            raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+        if input.dtype.itemsize != 2 or input.dtype.category != FLOAT:
+            raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+    elif input.dtype.category == FLOAT:
+        other = next(kind for kind in given if kind is not input.dtype)
+        raise RuntimeError(f"expected scalar type {scalar_name(input.dtype)} but found {scalar_name(other)}")
+
+
 def _channels(array: Array) -> Array:
     """One row per channel, in double precision."""
     return as_rows(array.swapaxes(0, 1), array.shape[1])
@@ -96,6 +114,7 @@ def _batch_norm(
                 f"Got: {scalar_name(input.dtype)}"
             )
         raise not_implemented("batch_norm", input.dtype)
+    check_mixed(input, weight, bias, running_mean, running_var)
     kind = kind_of_statistics(input, weight, bias, running_mean, running_var)
     rows = _channels(resolved(input))
     centred: Any = 0.0
@@ -311,7 +330,8 @@ def _instance_norm(
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     count, channels = input.shape[:2]
     flat = input.contiguous().view((1, count * channels, *input.shape[2:]))
-    parts = [None if t is None else t.repeat(count) for t in (weight, bias, running_mean, running_var)]
+    stats = [None if t is None else t.to(input.dtype) for t in (running_mean, running_var)]  # of any dtype here
+    parts = [None if t is None else t.repeat(count) for t in (weight, bias, *stats)]
     out = _checked_batch_norm(flat, *parts, use_input_stats, momentum, eps, cudnn_enabled)  # type: ignore[arg-type, call-arg]
     for running, repeated in ((running_mean, parts[2]), (running_var, parts[3])):
         if running is not None and repeated is not None and use_input_stats:

@@ -73,10 +73,10 @@ def _check_vector(self: Tensor, order: float, dim: Any, kind: dtype | None) -> N
 def check_norm_dtype(kind: dtype, own: dtype, name: str) -> None:
     """Refuse a ``dtype=`` that the norm cannot be computed in."""
     if kind.category < FLOAT:
-        raise RuntimeError(f"{name}: dtype should be floating point or complex. Got {scalar_name(kind)}")
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {scalar_name(kind)}")
     if kind.is_complex is not own.is_complex:
         what = "complex" if own.is_complex else "real"
-        raise RuntimeError(f"{name}: dtype should be {what} for {what} inputs. Got {scalar_name(kind)}")
+        raise RuntimeError(f"{name}: dtype should be {what} for {what} inputs, but got {scalar_name(kind)}")
     from stridescope.engine.dtype import promote_types
 
     if promote_types(own, kind) is not kind:

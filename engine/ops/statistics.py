@@ -12,7 +12,17 @@ from stridescope.engine.autograd.modes import in_cpp
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define, no_derivative
 from stridescope.engine.dispatch.run import cast, resolved
-from stridescope.engine.dtype import FLOAT, INTEGER, bool_, default_float, float32, float64, int64, scalar_name
+from stridescope.engine.dtype import (
+    FLOAT,
+    INTEGER,
+    bool_,
+    cpp_name,
+    default_float,
+    float32,
+    float64,
+    int64,
+    scalar_name,
+)
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.number_range import check_number
@@ -40,9 +50,9 @@ def _check_quantile(name: str, self: Tensor, q: Tensor, interpolation: str) -> N
     if self.dtype not in (float32, float64):
         raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if q.dtype is not self.dtype:
-        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
     if not bool(np.all((q._array >= 0) & (q._array <= 1))):
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
 
 
 def _sorted_rows(self: Tensor, dim: int | None) -> Tensor:
@@ -211,6 +221,11 @@ def _histogram(self: Tensor, edges: Array, weight: Tensor | None, density: bool)
 
 
 def _check_histogram(self: Tensor, weight: Tensor | None) -> None:
+    if weight is not None and weight.dtype is not self.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+            f"dtype, but got input({cpp_name(self.dtype)}), and weight({cpp_name(weight.dtype)})"
+        )
     if weight is not None and weight._array.shape != self._array.shape:
         raise RuntimeError(
             "torch.histogram(): if weight tensor is provided it should have the same shape as the input tensor "
@@ -220,6 +235,11 @@ def _check_histogram(self: Tensor, weight: Tensor | None) -> None:
 
 def _histogram_bins(self: Tensor, bins: Tensor, weight: Tensor | None, density: bool) -> tuple[Tensor, Tensor]:
     need_values("histogram.bins_tensor", self, bins, weight)
+    if bins.dtype is not self.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+            f"{cpp_name(self.dtype)} and bins for dimension 0 with dtype {cpp_name(bins.dtype)}"
+        )
     _check_histogram(self, weight)
     if self.dtype.category != FLOAT and self._array.size:
         raise not_implemented("histogram_cpu", self.dtype)
@@ -230,9 +250,11 @@ def _histogram_count(
     self: Tensor, bins: int, range: Sequence[float] | None, weight: Tensor | None, density: bool
 ) -> tuple[Tensor, Tensor]:
     need_values("histogram.bin_ct", self, weight)
-    _check_histogram(self, weight)
-    if self.dtype not in (float32, float64) and self._array.size:
+    if range is None and self.dtype not in (float32, float64) and self._array.size:
         raise not_implemented("histogramdd", self.dtype)
+    _check_histogram(self, weight)
+    if self.dtype.category != FLOAT and self._array.size:
+        raise not_implemented("histogram_cpu", self.dtype)
     low, high = range if range is not None else (0.0, 0.0)
     low, high = _bounds(resolved(self).reshape(-1), low, high, "torch.histogram()", 0.5)
     return _histogram(self, np.linspace(low, high, bins + 1).astype(self.dtype.np), weight, density)
