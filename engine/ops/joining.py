@@ -92,7 +92,7 @@ def _cat(tensors: Sequence[Tensor], dim: int) -> Tensor:
     if not parts:
         return fresh(canonical(np.empty((0,), kind.np)), kind, device)
     values = np.ascontiguousarray(np.concatenate(arrays, dim))
-    last = all(suggests_channels_last(t._array.shape, t.strides) for t in parts)
+    last = all(suggests_channels_last(t._array.shape, t.strides) for t in tensors)
     strides = channels_last_strides(values.shape) if last else contiguous_strides(values.shape)
     return fresh(laid_out(values, strides), kind, device)
 
