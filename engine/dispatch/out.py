@@ -13,7 +13,15 @@ from stridescope.engine.autograd.lockstep import Lockstep, run_of
 from stridescope.engine.autograd.modes import ForwardMode, grad_mode
 from stridescope.engine.dispatch.halfway import tell_written, written_before
 from stridescope.engine.dispatch.op import Op
-from stridescope.engine.dispatch.out_dtypes import CASTING, OF_COMPLEX, OF_OUT, refusal, refusal_of_one
+from stridescope.engine.dispatch.out_dtypes import (
+    CASTING,
+    FACTORIES,
+    OF_COMPLEX,
+    OF_OUT,
+    other_dtype,
+    refusal,
+    refusal_of_one,
+)
 from stridescope.engine.dispatch.overlap import PARTIAL, is_lazy, refuse_lazy_overlap, refuse_overlap
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.return_types import return_type
@@ -76,6 +84,8 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
             f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view "
             "ops."
         )
+    if op.name in FACTORIES and (asked := _asked_dtype(op, values)) not in (None, targets[0].dtype):
+        raise other_dtype(asked, targets[0].dtype)
     _refuse_gradients(op, values, targets)
     if op.name in DTYPE_AT_ONCE:
         want = bool_ if op.name in ("any", "all") else values[0].dtype
@@ -143,6 +153,12 @@ def _refuse_dtypes(name: str, targets: Sequence[Tensor], results: Sequence[Any])
         refused = refusal_of_one(name, place, one.dtype, target.dtype)
         if refused is not None:
             raise refused
+
+
+def _asked_dtype(op: Op, values: list[Any]) -> Any:
+    """The ``dtype`` among the arguments."""
+    found = [value for argument, value in zip(op.schema.arguments, values, strict=True) if argument.name == "dtype"]
+    return found[0] if found else None
 
 
 def _in_dtype_of_out(op: Op, values: list[Any], target: Tensor) -> list[Any]:

@@ -21,7 +21,8 @@ EXACT: dict[str, str] = {
          "argmin", "linalg_vector_norm", "scatter", "scatter_add", "index_copy", "index_add", "alias_copy",
          "as_strided_copy", "detach_copy", "diagonal_copy", "expand_copy", "permute_copy", "select_copy", "slice_copy",
          "squeeze_copy", "t_copy", "transpose_copy", "unfold_copy", "unsqueeze_copy", "view_as_complex_copy",
-         "view_as_real_copy", "view_copy", "linalg_inv", "inverse"), _STRUCTURED),
+         "view_as_real_copy", "view_copy", "linalg_inv", "inverse", "softmax", "log_softmax", "renorm", "isin"),
+        _STRUCTURED),
     **dict.fromkeys(("index_select", "masked_select"), _SELECTING),
     **dict.fromkeys(("isposinf", "isneginf", "signbit"), "{name} does not support non-boolean outputs."),
     **dict.fromkeys(("any", "all"), "{name} only supports bool tensor for result, got: {got}"),
@@ -40,8 +41,13 @@ EXACT: dict[str, str] = {
     "nonzero": "nonzero: Expected out tensor to have scalar type Long but got scalar type{got}",
     "multinomial": "multinomial expects Long tensor out, got: {got}",
     **dict.fromkeys(
+        ("bucketize", "searchsorted"),
+        "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
+        "whether out_int32 flag is True, but we got output tensor's dtype {got} and out_int32 flag is {short}"),
+    **dict.fromkeys(
         ("complex", "polar"), "Expected object of scalar type {want} but got scalar type {got} for argument 'out'"),
 }  # fmt: skip
+_TRANSFORM = "{name} expects a {sort} output tensor, but got {got}"
 # What is said when the result cannot be cast, where it is not TensorIterator that says it.
 CAST: dict[str, tuple[type[Exception], str]] = {
     **dict.fromkeys(
@@ -69,19 +75,28 @@ PLACES: dict[str, str] = {
     **dict.fromkeys(("cummax", "cummin"), "expected scalar_type Long but found {got}"),
     "frexp": "torch.frexp() expects exponent to have int dtype but got {Got}",
 }  # fmt: skip
+# What is said of the first result, where that has to be of one dtype and the second has its own rule.
+FIRST: dict[str, str] = dict.fromkeys(("cummax", "cummin"), "expected scalar_type {want} but found {got}")
 # Overloads that are elementwise ops like any other, whatever their names say above.
 CASTING = frozenset(("clamp.Tensor", "clip.Tensor", "clamp_min.Tensor", "clamp_max.Tensor"))
+# Fourier transforms.
+TRANSFORMS = frozenset(f"fft_{kind}{dims}" for kind in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+                       for dims in ("", "2", "n"))  # fmt: skip
+# Ops that make a tensor from nothing: a ``dtype`` has to be that of ``out``.
+FACTORIES = frozenset(("zeros", "ones", "empty", "rand", "randn", "full", "arange", "linspace", "eye", "logspace",
+                       "randint", "randperm"))  # fmt: skip
 # Ops that give complex numbers' real parts to any dtype that holds them.
 OF_COMPLEX = frozenset(("abs", "absolute"))
 # Reductions whose ``dtype`` is that of ``out``, where none is given.
-OF_OUT = frozenset(("sum", "prod", "cumsum", "cumprod", "arange", "linspace", "logspace", "range", "eye"))
+OF_OUT = frozenset(("sum", "prod", "cumsum", "cumprod", "arange", "linspace", "logspace", "range", "eye", "full"))
 
 
 def refusal_of_one(name: str, place: int, want: dtype, got: dtype) -> Exception | None:
     """What PyTorch raises when one of several results, the one at ``place``, shall be written into ``got``."""
-    if got is want or (name not in EXACT_ALL and not (name in PLACES and place == 1)):
+    worded = FIRST if place == 0 else PLACES if place == 1 else {}
+    if got is want or (name not in EXACT_ALL and name not in worded):
         return refusal("", want, got)
-    text = _STRUCTURED if name in EXACT_ALL else PLACES[name]
+    text = _STRUCTURED if name in EXACT_ALL else worded[name]
     return RuntimeError(text.format(**_words(name, want, got)))
 
 
@@ -92,7 +107,21 @@ def expected_dtype(want: dtype, got: dtype) -> RuntimeError:
 
 def _words(name: str, want: dtype, got: dtype) -> dict[str, str]:
     return {"name": name, "want": scalar_name(want), "got": scalar_name(got), "Want": cpp_name(want),
-            "Got": cpp_name(got)}  # fmt: skip
+            "Got": cpp_name(got), "short": str(want.name == "int32")}  # fmt: skip
+
+
+def other_dtype(asked: dtype, got: dtype) -> RuntimeError:
+    """What PyTorch raises when a factory is asked for one dtype and given an ``out`` of another."""
+    return RuntimeError(f"dtype {scalar_name(asked)} does not match dtype of out parameter ({scalar_name(got)})")
+
+
+def _refused_transform(name: str, want: dtype, got: dtype) -> RuntimeError | None:
+    """What a Fourier transform says; in another precision most write what they give."""
+    label = name.removeprefix("fft_").replace("2", "n")
+    if got.is_complex is want.is_complex and got.category >= FLOAT:
+        return RuntimeError(_UNARY.format(**_words(name, want, got))) if label == "ihfft" else None
+    sort = "complex" if want.is_complex else "floating point"
+    return RuntimeError(_TRANSFORM.format(name=label.replace("ifftn", "fftn"), sort=sort, got=scalar_name(got)))
 
 
 def refusal(name: str, want: dtype, got: dtype) -> Exception | None:
@@ -101,6 +130,8 @@ def refusal(name: str, want: dtype, got: dtype) -> Exception | None:
         return RuntimeError(f"logsumexp(): Expected floating point type for result tensor, but got: {scalar_name(got)}")
     if got is want or (name in ("any", "all") and got.name in ("bool", "uint8")):
         return None
+    if name in TRANSFORMS:
+        return _refused_transform(name, want, got)
     words = _words(name, want, got)
     if name in EXACT:
         return RuntimeError(EXACT[name].format(**words))

@@ -131,7 +131,7 @@ def _clamp_grad(grad: Tensor, self: Tensor, min: Any, max: Any) -> Tensor:
     elif min is None:
         kept = self <= max
     else:
-        kept = (self >= min).logical_and(self <= max)
+        kept = (self >= min).logical_and_(self <= max)
     return where.call(kept, grad, 0)  # type: ignore[no-any-return]
 
 

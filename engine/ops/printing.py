@@ -247,7 +247,15 @@ def text(self: Tensor, *, tensor_contents: str | None = None) -> str:
         read_back(self)
         body = "..." if self.device.type == "meta" else contents(self, len(prefix))
     shown = _joined(prefix + body, _suffixes(self), len(prefix))
-    return f"Parameter({shown})" if not plain and getattr(self, "_is_param", False) else shown
+    return f"Parameter({shown})" if not plain and _is_parameter(self) else shown
+
+
+def _is_parameter(tensor: Tensor) -> bool:
+    """Whether this is one of nn.Parameter, which is declared above this room, or of a subclass."""
+    kinds = type(tensor).__mro__
+    return getattr(tensor, "_is_param", False) or any(
+        kind.__name__ == "Parameter" and kind.__module__ == "torch.nn.parameter" for kind in kinds
+    )
 
 
 def formatted(self: Tensor, specification: str) -> str:

@@ -58,8 +58,8 @@ class Parameter(Tensor, metaclass=_Parameters):
             require_grad(made)
         return made
 
-    def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
-        """Nothing is left to do; see ``__new__``."""
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Nothing is left to do, whatever a subclass's ``__new__`` takes."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Parameter:
         if id(self) in memo:
@@ -69,11 +69,16 @@ class Parameter(Tensor, metaclass=_Parameters):
         memo[id(self)] = made
         return made
 
+    def __copy__(self) -> Any:
+        rebuild, arguments = self.__reduce_ex__(2)
+        return rebuild(*arguments)
+
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _rebuilt, (type(self), self.data, self.requires_grad)
+        attributes = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        return _rebuilt, (self.data, self.requires_grad, attributes)
 
 
 class Buffer(Tensor):
@@ -93,8 +98,8 @@ class Buffer(Tensor):
         made._is_buffer = True
         return made
 
-    def __init__(self, data: Any = None, *, persistent: bool = True) -> None:
-        """Nothing is left to do; see ``__new__``."""
+    def __init__(self, *args: Any, **options: Any) -> None:
+        """Nothing is left to do, whatever a subclass's ``__new__`` takes."""
 
 
 def _is_ours(kind: type) -> bool:
@@ -114,8 +119,11 @@ def _of_subclass(data: Tensor, requires_grad: bool) -> Any:
     return made
 
 
-def _rebuilt(kind: type[Parameter], data: Tensor, requires_grad: bool) -> Parameter:
-    return kind(data, requires_grad)
+def _rebuilt(data: Tensor, requires_grad: bool, attributes: dict[str, Any]) -> Any:
+    """A copied or unpickled parameter, which is a plain one: PyTorch forgets the subclass."""
+    made = Parameter(data, requires_grad)
+    vars(made).update(attributes)
+    return made
 
 
 Parameter.__module__ = Buffer.__module__ = "torch.nn.parameter"
