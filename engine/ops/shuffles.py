@@ -11,7 +11,7 @@ from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import INTEGER
 from stridescope.engine.kernels import convolution as kernels
 from stridescope.engine.kernels.convolution import Geometry
-from stridescope.engine.layout import wrap_dim
+from stridescope.engine.layout import suggests_channels_last, wrap_dim
 from stridescope.engine.ops.conv import formatted
 from stridescope.engine.tensor import Tensor, dense, fresh
 
@@ -34,6 +34,7 @@ def _shuffle(self: Tensor, upscale_factor: int) -> Tensor:
             "but "
             f"input.size(-3)={c} is not divisible by {r * r}"
         )
+    _need_format(self)
     n = len(lead)
     array = resolved(self).reshape((*lead, c // (r * r), r, r, h, w))
     moved = array.transpose((*range(n), n, n + 3, n + 1, n + 4, n + 2))
@@ -58,10 +59,17 @@ def _unshuffle(self: Tensor, downscale_factor: int) -> Tensor:
             )
     if not self._array.size:  # PyTorch gives what has no elements back in its own shape
         return _made(resolved(self), self)
+    _need_format(self)
     n = len(lead)
     array = resolved(self).reshape((*lead, c, h // r, r, w // r, r))
     moved = array.transpose((*range(n), n, n + 2, n + 4, n + 1, n + 3))
     return _made(moved.reshape((*lead, c * r * r, h // r, w // r)), self)
+
+
+def _need_format(self: Tensor) -> None:
+    """Refuse channels_last_3d, for which PyTorch has no kernel."""
+    if self._array.ndim == 5 and suggests_channels_last(self._array.shape, self.strides):
+        raise RuntimeError("Unsupported memory format. Supports only ChannelsLast, Contiguous")
 
 
 def _made(array: Any, like: Tensor) -> Tensor:
@@ -69,7 +77,7 @@ def _made(array: Any, like: Tensor) -> Tensor:
 
     shared = np.may_share_memory(array, like._array) or not array.flags.writeable  # windows are not to be written
     array = np.array(array) if shared else array
-    return fresh(formatted(array, like) if array.ndim == 4 else dense(array), like.dtype, like.device)
+    return fresh(formatted(array, like) if array.ndim in (4, 5) else dense(array), like.dtype, like.device)
 
 
 shuffle = define(
