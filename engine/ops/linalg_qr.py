@@ -222,11 +222,16 @@ def _again(function: Any, grad: Tensor, *inputs: Tensor) -> tuple[Any, ...]:
         grad_mode.enabled = before
 
 
+def _product_grad(grad: Tensor, input: Tensor, tau: Tensor) -> tuple[Any, ...]:
+    """None for reflections that are not there."""
+    return _again(_product, grad, input, tau) if input._array.size and tau._array.size else (None, None)
+
+
 householder_product = linalg(
     "linalg_householder_product(Tensor input, Tensor tau) -> Tensor",
     doc="The orthogonal matrix that a packed QR factorisation stands for.",
     run=_householder_product,
-    grads={"input,tau": lambda grad, input, tau: _again(_product, grad, input, tau)},
+    grads={"input,tau": lambda grad, input, tau: _product_grad(grad, input, tau)},
 )
 
 
@@ -287,13 +292,18 @@ def _ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool, transpose: 
     return column_major(resolved(result), input3.dtype, input3)
 
 
+def _ormqr_grad(grad: Tensor, packed: Tensor, tau: Tensor, other: Tensor, left: bool, transpose: bool) -> Any:
+    found = _again(lambda a, b, c: _reflected(a, b, c, left, transpose), grad, packed, tau, other)
+    return found if packed._array.size and tau._array.size else (None, None, found[2])
+
+
 define(
     "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor",
     doc="Multiplies by the orthogonal matrix that a packed QR factorisation stands for.",
     run=_ormqr,
     grads={
-        "self,input2,input3": lambda grad, self, input2, input3, left, transpose: _again(
-            lambda a, b, c: _reflected(a, b, c, left, transpose), grad, self, input2, input3
+        "self,input2,input3": lambda grad, self, input2, input3, left, transpose: _ormqr_grad(
+            grad, self, input2, input3, left, transpose
         )
     },
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,16 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {dims}D and {weight_dims}D")
     if bias is not None and dims == 2:
         return op_call("addmm")(bias, input, op_call("t")(weight))
-    if bias is not None and input.is_contiguous():
-        flat = input.reshape((-1, input._array.shape[-1]))
+    if bias is not None and _is_row(bias) and input.is_contiguous():
+        flat = input.reshape((math.prod(input._array.shape[:-1]), input._array.shape[-1]))
         return op_call("addmm")(bias, flat, weight.t()).view((*input._array.shape[:-1], weight._array.shape[0]))
     output = op_call("matmul")(input, weight.t())
     return output if bias is None else output.add_(bias)
+
+
+def _is_row(bias: Tensor) -> bool:
+    """Whether a bias is one number for each output, sizes of 1 aside."""
+    return bias._array.ndim == 1 or sum(size != 1 for size in bias._array.shape) == 1
 
 
 define(
