@@ -16,7 +16,6 @@ from stridescope.engine.worker.rationing import UNFOLLOWED
 from stridescope.engine.worker.text import short_text
 
 BOUND, REACHED = NameBound.code, LineReached.code
-AND_REACHED = {COUNTED: COUNTED_AT, BOUND: BOUND_AT}  # the same, and a line is reached
 # Names that a line merely reads are looked at again, and what is inside an argument is looked for, as long as all of
 # that takes less than this: some seconds at once, so that a short script shows every change, and later this part of
 # the time, so that a long one is not slowed.
@@ -41,63 +40,39 @@ class Bindings:
 
     def look(self, call: Call, frame: types.FrameType, names: Names) -> None:
         """Tell of the names that changed."""
-        if (row := self._look_at_stored(call, frame, names.stored)) is not None:
-            _send(row)
+        self._look_at_stored(call, frame, names.stored)
         self._look_further(call, frame, names)
 
     def reach(self, call: Call, frame: types.FrameType, names: Names, line: int) -> None:
         """Tell of the names that the last line changed and that the next is reached: most often that is one row."""
-        row = self._look_at_stored(call, frame, names.stored)
-        further = names.module or names.read and call.changing
-        if row is not None:
-            if not further and (send := journal.whole) is not None:
-                send((AND_REACHED[row[0]], *row[1:], call.code.source, line))
-                return
-            _send(row)
-        if further:
-            self._look_further(call, frame, names)
-        if (emit := journal.emit) is not None:
-            emit((REACHED, call.id, call.code.source, line))
+        told, changing = False, call.changing
+        if names.module or changing and not changing.isdisjoint(names.read):
+            self.look(call, frame, names)
+        elif len(names.places) == 1:
+            values = call.values if call.lies.value == call.base else call.see()
+            try:
+                value = values[names.places[0]]
+            except ValueError:
+                self._forget(call, names.stored[0])
+            else:
+                told = self._tell(call, names.stored[0], value, line)
+        elif names.stored:
+            told = self._look_at_stored(call, frame, names.stored, line)
+        if not told and (send := journal.emit) is not None:
+            send((REACHED, call.id, call.code.source, line))
 
-    def _look_at_stored(self, call: Call, frame: types.FrameType, names: tuple[str, ...]) -> Wire | None:
-        """Tell of the names that stand for something else now, but for the last of all: its row is returned."""
-        layout = call.code.layout
-        values, places = (None, {}) if layout is None else (layout.values(frame), layout.places)
+    def _look_at_stored(self, call: Call, frame: types.FrameType, names: tuple[str, ...], line: int = 0) -> bool:
+        """Tell of the names that stand for something else now; a line goes with the last, as in :meth:`_tell`."""
+        told = False
         for name in names:
             try:
-                value = values[places[name]] if values is not None and name in places else _read(call, frame, name)
+                value = _read(call, frame, name)
             except (KeyError, NameError, ValueError):
                 self._forget(call, name)
-                continue
-            if (row := self._row(call, name, value)) is not None:
-                if name is names[-1]:
-                    return row
-                _send(row)
-        return None
-
-    def _row(self, call: Call, name: str, value: Any) -> Wire | None:
-        """Return the row that says what a name stands for; None where that is known, or is said already."""
-        kind = type(value)
-        if kind in SMALL:
-            before = call.plain.get(name, NOTHING)
-            if value is before:
-                return None
-            call.plain[name] = value
-            if name in call.known or value == before or kind is int and not -LONG < value < LONG or value != value:
-                return _row_of_odd(call, name, value, before)
-            return COUNTED, call.id, name, value
-        if kind is self._tensor and value._id and not call.changing:  # what is said below, without asking
-            known = call.known
-            before = known.get(name, UNKNOWN)
-            if not before[2]:
-                number = value._id
-                if before[0] == number:
-                    return None
-                known[name] = (number, "", ())
-                call.plain.pop(name, None)
-                return BOUND, call.id, name, number, ""
-        self._tell_value(call, name, value)
-        return None
+                told = False
+            else:
+                told = self._tell(call, name, value, line if name is names[-1] else 0)
+        return told
 
     def _look_further(self, call: Call, frame: types.FrameType, names: Names) -> None:
         """Look at the names of the module that a line stored, and again at those whose value it may have changed."""
@@ -112,11 +87,12 @@ class Bindings:
 
     def look_at_arguments(self, call: Call, frame: types.FrameType) -> None:
         """Tell of a call's arguments; what is inside them is looked for while that costs little of the time."""
-        layout = call.code.layout
-        values, places = (None, {}) if layout is None else (layout.values(frame), layout.places)
-        for name in call.code.arguments.stored:
-            value = values[places[name]] if values is not None and name in places else _read(call, frame, name)
-            if type(value) in SMALL or type(value) is self._tensor or type(value) in ATOMS:
+        for name, place in call.code.arguments:
+            try:
+                value = call.values[place] if place >= 0 else _read(call, frame, name)
+            except (KeyError, NameError, ValueError):  # deleted: the call has run for a while when it is met
+                continue
+            if (kind := type(value)) in ATOMS or kind is self._tensor:
                 self._tell(call, name, value)
             else:
                 began = self._begin_look()
@@ -135,17 +111,15 @@ class Bindings:
         What costs more than a number or a tensor is looked at while that takes little of the time; else it is said
         not to be followed.
         """
-        layout = call.code.layout
-        values, places = (None, {}) if layout is None else (layout.values(frame), layout.places)
         for name in call.code.unfollowed:
             try:
-                value = values[places[name]] if values is not None and name in places else _read(call, frame, name)
+                value = _read(call, frame, name)
             except (KeyError, NameError, ValueError):
                 self._forget(call, name)
                 continue
             if call.plain.get(name, NOTHING) is value:
                 continue
-            if type(value) in SMALL or type(value) is self._tensor or type(value) in ATOMS:
+            if (kind := type(value)) in ATOMS or kind is self._tensor:
                 self._tell(call, name, value)
                 continue
             began = self._begin_look()
@@ -187,10 +161,41 @@ class Bindings:
         self._deep = True
         self._reread += time.perf_counter() - began
 
-    def _tell(self, call: Call, name: str, value: Any) -> None:
-        """Tell of a name, if what it stands for is not what was told last."""
-        if (row := self._row(call, name, value)) is not None:
-            _send(row)
+    def _tell(self, call: Call, name: str, value: Any, line: int = 0) -> bool:
+        """Tell of a name, if what it stands for is not what was told last.
+
+        Where a ``line`` is given and can go in the same row, that it is reached is told too: return whether it was.
+        """
+        kind = type(value)
+        if kind in SMALL:
+            before = call.plain.get(name, NOTHING)
+            if value is before:
+                return False
+            call.plain[name] = value
+            if name in call.known or value == before or kind is int and not -LONG < value < LONG or value != value:
+                return _tell_odd(call, name, value, before)
+            if (whole := journal.whole) is None:
+                emit((BOUND, call.id, name, 0, repr(value)))
+            elif line:
+                whole((COUNTED_AT, call.id, name, value, call.code.source, line))
+                return True
+            else:
+                whole((COUNTED, call.id, name, value))
+            return False
+        if kind is self._tensor and (number := value._id) and name not in call.changing:
+            before = call.known.get(name, UNKNOWN)
+            if not before[2]:  # what is said below, without asking
+                if before[0] == number:
+                    return False
+                call.known[name] = (number, "", ())
+                call.plain.pop(name, None)
+                if line and (whole := journal.whole) is not None:
+                    whole((BOUND_AT, call.id, name, number, "", call.code.source, line))
+                    return True
+                emit((BOUND, call.id, name, number, ""))
+                return False
+        self._tell_value(call, name, value)
+        return False
 
     def _tell_value(self, call: Call, name: str, value: Any) -> None:
         """Tell of a name that stands for no small value."""
@@ -222,20 +227,21 @@ class Bindings:
         emit((NameUnbound.code, call.id, name))
 
 
-def _row_of_odd(call: Call, name: str, value: Any, before: Any) -> Wire | None:
-    """The same of a small value that is perhaps what was told, or is no usual number, or takes another's place."""
+def _tell_odd(call: Call, name: str, value: Any, before: Any) -> bool:
+    """Tell of a small value that is perhaps what was told, or is no usual number, or takes another's place."""
     kind = type(value)
     if kind is type(before) and (value == before or value != value) and repr(value) == repr(before):
-        return None
+        return False
     long = kind is int and not -LONG < value < LONG
-    row = (BOUND, call.id, name, 0, short_text(value)) if long else (COUNTED, call.id, name, value)
+    if long or (whole := journal.whole) is None:
+        emit((BOUND, call.id, name, 0, short_text(value)))
+    else:
+        whole((COUNTED, call.id, name, value))
     known = call.known.pop(name, UNKNOWN)
     call.changing.discard(name)
-    if not known[2]:
-        return row
-    _send(row)
-    _tell_parts(call.id, name, known[2], ())
-    return None
+    if known[2]:
+        _tell_parts(call.id, name, known[2], ())
+    return False
 
 
 def _read(call: Call, frame: types.FrameType, name: str) -> Any:
@@ -245,19 +251,8 @@ def _read(call: Call, frame: types.FrameType, name: str) -> Any:
     layout = call.code.layout
     if layout is None:
         return reader_of(frame)(name)
-    values = layout.values(frame)
+    values = call.values if call.lies.value == call.base else call.see()
     return values[layout.places[name]] if name in layout.places else layout.in_cell(values, name)
-
-
-def _send(row: Wire) -> None:
-    """Send what :meth:`Bindings._row` returned."""
-    if row[0] == COUNTED:
-        if (whole := journal.whole) is None:
-            row = (BOUND, row[1], row[2], 0, repr(row[3]))
-        else:
-            whole(row)
-            return
-    emit(row)
 
 
 def emit(wire: Wire) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import types
 
-from stridescope.engine.worker.frame_locals import OPTIMIZED, Locals, layout_of
+from stridescope.engine.worker.frame_locals import OPTIMIZED, Locals, Values, layout_of, lies_at
 from stridescope.engine.worker.names import Bound, Names, plan, worth_showing
-from stridescope.engine.worker.positions import Where, is_long, line_starts, spans_of
+from stridescope.engine.worker.positions import Where, is_long, line_starts, lines_after, spans_of
 
 Span = tuple[int, int, int, int]
 
@@ -15,25 +15,45 @@ class Code:
     """What the tracer knows of a code object of the user's files."""
 
     __slots__ = (
-        "arguments", "asked", "calls", "free_calls", "is_module", "layout", "name", "names", "object", "optimized",
-        "plan", "quiet", "silent", "source", "spans", "starts", "unfollowed", "visits", "watched", "woken",
+        "arguments", "asked", "calls", "first_line", "flow", "free_calls", "is_module", "layout", "name", "names",
+        "object", "optimized", "plan", "quiet", "resuming", "silent", "source", "spans", "starts", "unfollowed",
+        "visits", "watched", "woken",
     )  # fmt: skip
 
     def __init__(self, code: types.CodeType, source: int) -> None:
         self.object, self.source = code, source
-        self.plan = self.names = plan(code)  # where rationing sets in, `names` becomes a copy of the plan
         self.optimized = bool(code.co_flags & OPTIMIZED)  # a function, not a module or a class body
         self.layout = layout_of(code) if self.optimized else None
+        places = {} if self.layout is None else self.layout.places
+        # Where rationing sets in, `names` becomes a copy of the plan.
+        self.plan = self.names = {line: names.placed(places) for line, names in plan(code).items()}
         self.is_module, self.name = code.co_name == "<module>", code.co_qualname
-        self.arguments = Names(tuple(filter(worth_showing, code.co_varnames[: _argument_count(code)])), (), ())
+        self.first_line = code.co_firstlineno
+        arguments = filter(worth_showing, code.co_varnames[: _argument_count(code)])
+        self.arguments = tuple((name, places.get(name, -1)) for name in arguments)  # with their slots, where known
         self.spans: list[Span] = []
         self.starts = line_starts(code) if is_long(code) else {}  # the instructions that begin a line, and which
         self.visits: dict[int, int] = {}  # how often each line was reached, estimated by samples
         self.silent: set[int] = set()  # the lines that are not recorded
         self.unfollowed: dict[str, None] = {}  # names that rationed lines store, looked at when another line is reached
+        self.flow: dict[int, set[int]] = {}  # the lines that can follow on each, found when one is rationed
+        self.resuming: set[int] = set()  # lines that can follow on rationed ones
         self.calls, self.asked, self.quiet = 0, 0, False  # how often it was called since an op ran; not recorded?
         self.free_calls, self.woken = 0, False  # how often in a row it ran no op itself; did it, when not recorded?
         self.watched = False  # a watch's own note: does it report the lines of this code?
+
+    def ration(self, line: int) -> None:
+        """Take note that a line is rationed: at those that can come next the names that it stores are looked at."""
+        self.flow = self.flow or lines_after(self.object)
+        self.resuming |= self.flow.get(line, set())
+
+    def lift(self) -> None:
+        """Take note that no line is rationed any more: running calls come from anywhere."""
+        self.names, self.quiet, self.calls, self.free_calls = self.plan, False, 0, 0
+        self.visits.clear()
+        self.silent.clear()
+        if self.unfollowed:
+            self.resuming = {line for _, _, line in self.object.co_lines() if line}
 
     def read_spans(self) -> list[Span]:
         """Decode the positions when the first op asks for one."""
@@ -44,7 +64,10 @@ class Code:
 class Call:
     """A live frame of the user's files, and what was last told of its names."""
 
-    __slots__ = ("asked", "changing", "code", "id", "known", "line", "places", "plain", "space", "todo")
+    __slots__ = (
+        "asked", "base", "changing", "code", "id", "known", "lies", "line", "places", "plain", "space", "todo",
+        "values",
+    )  # fmt: skip
 
     def __init__(self, number: int, code: Code, frame: types.FrameType) -> None:
         self.id, self.code, self.asked = number, code, 0
@@ -56,6 +79,20 @@ class Call:
         self.places: dict[int, Where] = {}  # by instruction: where its ops are recorded to be
         self.plain: dict[str, object] = {}  # the small values that were told, themselves
         self.changing: set[str] = set()  # names whose value can change in place
+        if (layout := code.layout) is not None:
+            self.lies = lies_at(frame)
+            self.base = base = self.lies.value or 0
+            self.values = layout.seen.get(base) or layout.values_at(base)
+
+    def see(self) -> Values:
+        """Return the slots with the frame's locals, where these can be read in place.
+
+        Until the frame moves (:attr:`lies` says where it is) they are the same :attr:`values`.
+        """
+        assert self.code.layout is not None
+        self.base = self.lies.value or 0
+        self.values = self.code.layout.values_at(self.base)
+        return self.values
 
 
 def _argument_count(code: types.CodeType) -> int:

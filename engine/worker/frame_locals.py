@@ -108,10 +108,12 @@ class Layout(NamedTuple):
 
     def values(self, frame: types.FrameType) -> Values:
         """Return the slots of a frame, good until its call ends: the interpreter's frame moves then."""
-        lies_at = _LIES_AT.get(id(frame)) or _lies_at(id(frame))
-        return self.seen.get(lies_at.value or 0) or self._see(lies_at.value or 0)
+        return self.values_at(lies_at(frame).value or 0)
 
-    def _see(self, base: int) -> Values:
+    def values_at(self, base: int) -> Values:
+        """Return the slots of the interpreter's frame at an address."""
+        if (known := self.seen.get(base)) is not None:
+            return known
         if len(self.seen) > _MOST_SEEN:
             self.seen.clear()
         values = self.seen[base] = self.kind.from_address(base + _SLOTS)
@@ -129,10 +131,13 @@ _MOST_SEEN = 1024
 _LIES_AT: dict[int, ctypes.c_void_p] = {}  # by id(frame): what reads where the interpreter's frame lies
 
 
-def _lies_at(frame: int) -> ctypes.c_void_p:
+def lies_at(frame: types.FrameType) -> ctypes.c_void_p:
+    """Return what reads the address of a frame's interpreter frame, good as long as the frame lives."""
+    if (known := _LIES_AT.get(id(frame))) is not None:
+        return known
     if len(_LIES_AT) > _MOST_SEEN:
         _LIES_AT.clear()
-    found = _LIES_AT[frame] = ctypes.c_void_p.from_address(frame + _INTERPRETER_FRAME)
+    found = _LIES_AT[id(frame)] = ctypes.c_void_p.from_address(id(frame) + _INTERPRETER_FRAME)
     return found
 
 

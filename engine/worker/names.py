@@ -10,7 +10,7 @@ from __future__ import annotations
 import dis
 import itertools
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from stridescope.engine.worker.protocol import PARTS_RECORDED
@@ -25,11 +25,20 @@ _LOADS = ("LOAD_FAST", "LOAD_NAME", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_CLASSDERE
 
 
 class Names(NamedTuple):
-    """What one line does to names: those it stores or deletes, those of the module, and those it reads."""
+    """What one line does to names: those it stores or deletes, those of the module, and those it reads.
+
+    ``places`` are the slots of those it stores, where each of them has one that can be read in place.
+    """
 
     stored: tuple[str, ...]
     module: tuple[str, ...]
     read: tuple[str, ...]
+    places: tuple[int, ...] = ()
+
+    def placed(self, places: Mapping[str, int]) -> Names:
+        """Return the same with the places, given those of all names that have one."""
+        known = all(name in places for name in self.stored)
+        return self._replace(places=tuple(places[name] for name in self.stored)) if known else self
 
 
 # What a name stands for: a tensor (its id) or a value (its text), and the tensors found inside with their paths. A
@@ -49,7 +58,11 @@ def plan(code: types.CodeType) -> dict[int, Names]:
     for stored, _, read in touched.values():
         for name in stored:
             read.pop(name, None)
-    return {line: Names(*(tuple(names) for names in found)) for line, found in touched.items() if any(found)}
+    return {
+        line: Names(tuple(stored), tuple(module), tuple(read))
+        for line, (stored, module, read) in touched.items()
+        if stored or module or read
+    }
 
 
 def _without_jumps(code: types.CodeType) -> types.CodeType:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import sys
 import types
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -104,7 +105,7 @@ def line_starts(code: types.CodeType) -> dict[int, int]:
     Those are the ones after an instruction of another line, and those that jumps and exceptions lead to.
     """
     body, found, before = code.co_code, dict[int, int](), 0
-    targets = frozenset(_jump_targets(body))
+    targets = frozenset(target for _, target in _jumps(body))
     for number, (line, *_) in enumerate(code.co_positions()):
         at, opcode = 2 * number, body[2 * number]
         if line and opcode not in NO_STARTS and (line != before or at in targets or opcode == HANDLER):
@@ -113,8 +114,35 @@ def line_starts(code: types.CodeType) -> dict[int, int]:
     return found
 
 
-def _jump_targets(body: bytes) -> Iterator[int]:
-    """Yield the offsets that jumps lead to: counted from the end of the instruction with its caches."""
+def lines_after(code: types.CodeType) -> dict[int, set[int]]:
+    """Return the lines that may be reached right after each line, itself left out: rather one too many.
+
+    An exception may lead to any handler. Instructions of no line are passed through.
+    """
+    body, labels = code.co_code, list[int]()  # a line, or the negative of where a stretch without lines begins
+    for number, (line, *_) in enumerate(code.co_positions()):
+        labels.append(line or (labels[-1] if labels and labels[-1] <= 0 else -number))
+    handlers = {label for label, opcode in zip(labels, body[::2], strict=True) if opcode == HANDLER}
+    after: defaultdict[int, set[int]] = defaultdict(lambda: set(handlers))
+    for label, following in zip(labels, labels[1:], strict=False):
+        after[label].add(following)
+    for origin, target in _jumps(body):
+        after[labels[origin >> 1]].add(labels[target >> 1])
+    return {line: _lines_among(after, line) for line in list(after) if line > 0}
+
+
+def _lines_among(after: dict[int, set[int]], line: int) -> set[int]:
+    """Return the lines that come after one, through instructions of no line."""
+    found, waiting = {line}, [line]
+    while waiting:
+        fresh = after[waiting.pop()] - found
+        found |= fresh
+        waiting += [label for label in fresh if label <= 0]
+    return {label for label in found if label > 0} - {line}
+
+
+def _jumps(body: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the offsets of each jump and of where it leads: counted from the end of the instruction with its caches."""
     argument = 0
     for at in range(0, len(body), 2):
         opcode, argument = body[at], argument << 8 | body[at + 1]
@@ -124,5 +152,5 @@ def _jump_targets(body: bytes) -> Iterator[int]:
             after = at + 2
             while after < len(body) and body[after] == CACHE:
                 after += 2
-            yield after - 2 * argument if "BACKWARD" in dis.opname[opcode] else after + 2 * argument
+            yield at, after - 2 * argument if "BACKWARD" in dis.opname[opcode] else after + 2 * argument
         argument = 0

@@ -67,20 +67,19 @@ class Ration:
             code.names = dict(code.plan)
             self._codes.append(code)
         code.names[line] = wanted
+        code.ration(line)
         if wanted is QUIET:
             code.silent.add(line)
         return wanted
 
-    def count_call(self, code: Code, asked: int) -> bool:
-        """Count a call, ``asked`` being how many ops ran so far; return whether calls are not recorded from now on."""
-        if code.asked != asked:
-            code.calls, code.asked = 0, asked
+    def count_call(self, code: Code) -> bool:
+        """Count a call since which no op ran; return whether calls are not recorded from now on."""
         code.calls += 1
         return code.calls >= CALLS and self._hush(code)
 
-    def count_free_call(self, code: Code, ops: int, dear: bool) -> bool:
-        """Count a call that has ended, in which ``ops`` ops ran; ``dear`` says whether lines take too much time."""
-        code.free_calls = 0 if ops else code.free_calls + 1
+    def count_free_call(self, code: Code, dear: bool) -> bool:
+        """Count a call that has ended without any op; ``dear`` says whether lines take too much time."""
+        code.free_calls += 1
         return dear and code.free_calls >= CALLS and self._hush(code)
 
     def _hush(self, code: Code) -> bool:
@@ -94,7 +93,5 @@ class Ration:
         """Record every line again; return whether any was rationed."""
         codes, self._codes = self._codes, []
         for code in codes:
-            code.names, code.quiet, code.calls, code.free_calls = code.plan, False, 0, 0
-            code.visits.clear()
-            code.silent.clear()
+            code.lift()
         return bool(codes)

@@ -29,7 +29,7 @@ from stridescope.engine.worker.positions import Positions
 from stridescope.engine.worker.rationing import AMONG_OPS, NAMELESS, QUIET, STRIDE, Ration
 from stridescope.engine.worker.tracebacks import entries
 
-LINE = LineReached.code
+LINE, ENTERED, LEFT = LineReached.code, FrameEntered.code, FrameLeft.code
 SAMPLES_PER_FLUSH = 64
 
 
@@ -96,17 +96,18 @@ class Tracer:
         """A user's function is called, or a module of theirs begins."""
         if self._interrupted:
             self._settle()
-        call = Call(self.new_frame(), code, frame)
-        self.calls[id(frame)] = call
+        call = self.calls[id(frame)] = Call(next(self._numbers), code, frame)
         if code.is_module:
             self.bindings.add_module(frame, call)
             self.main = self.main or call
-        line = code.object.co_firstlineno
-        emit((FrameEntered.code, call.id, self._parent(frame), code.source, code.name, line))
-        if code.arguments.stored:
+        if (send := journal.emit) is not None:
+            send((ENTERED, call.id, self._parent(frame), code.source, code.name, code.first_line))
+        if code.arguments:
             self.bindings.look_at_arguments(call, frame)
-        call.asked = self.positions.asked
-        if self.ration.count_call(code, call.asked):
+        call.asked = asked = self.positions.asked
+        if code.asked != asked:
+            code.calls, code.asked = 1, asked
+        elif self.ration.count_call(code):
             self._hush(code)
         return call
 
@@ -132,30 +133,28 @@ class Tracer:
             outer = outer.f_back or Relay.behind.get(outer)
         return 0
 
-    def reach(self, frame: types.FrameType, line: int) -> bool:
+    def reach(self, frame: types.FrameType, code: types.CodeType, line: int) -> bool:
         """A line is about to run: tell first what the last one did to names; return whether it is still of interest."""
         call = self.calls.get(id(frame))
-        if call is None or call.code.object is not frame.f_code:
-            code = self.code_of(frame.f_code)
-            if code is None or code.quiet:
+        if call is None or call.code.object is not code:
+            known = self.code_of(code)
+            if known is None or known.quiet:
                 return False
-            call = self.enter(frame, code)
+            call = self.enter(frame, known)
         if self._interrupted:
             self._settle()
-        last, todo = call.todo, call.code.names.get(line)
-        if todo is QUIET and last is QUIET:
-            return False
-        call.todo = todo
+        known = call.code
+        last, call.todo = call.todo, (todo := known.names.get(line))
         if todo is QUIET:
-            if last is not None:
+            if last is not None and last is not QUIET:
                 self._look(call, frame, last)
             return False
-        if call.code.unfollowed and todo is not NAMELESS:
+        if line in known.resuming and todo is not NAMELESS:
             self.bindings.catch_up(call, frame)
         if last is not None:
             self._tell(call, frame, last, line)
         elif (send := journal.emit) is not None:
-            send((LINE, call.id, call.code.source, line))
+            send((LINE, call.id, known.source, line))
         self._countdown -= 1
         if not self._countdown:
             self._sample(call, line)
@@ -220,8 +219,11 @@ class Tracer:
             self.bindings.catch_up(call, frame)
         if call is not self.main:
             del self.calls[id(frame)]
-            emit((FrameLeft.code, call.id))
-            if self.ration.count_free_call(call.code, self.positions.asked - call.asked, self._dear):
+            if (send := journal.emit) is not None:
+                send((LEFT, call.id))
+            if call.asked != self.positions.asked:
+                call.code.free_calls = 0
+            elif self.ration.count_free_call(call.code, self._dear):
                 self._hush(call.code)
 
     def unwind(self, frame: types.FrameType, error: BaseException) -> None:
@@ -257,7 +259,7 @@ class Tracer:
         self._raised, self._raised_at, self._interrupted = 0, (0, 0, 0), False
         left, self._unwound = self._unwound, {}
         for call in left.values():
-            emit((FrameLeft.code, call.id))
+            emit((LEFT, call.id))
 
     def tell_failure(self, error: BaseException) -> None:
         """End the recording where an exception that nobody handled was raised, in the calls that led there.
@@ -283,7 +285,7 @@ class Tracer:
         frame, code = entry.tb_frame, self.code_of(entry.tb_frame.f_code)
         assert code is not None
         call = Call(self.new_frame(), code, frame)
-        emit((FrameEntered.code, call.id, parent, code.source, code.name, entry.tb_lineno))
+        emit((ENTERED, call.id, parent, code.source, code.name, entry.tb_lineno))
         self._look(call, frame, Names(tuple(filter(worth_showing, locals_of(frame))), (), ()))
         return call
 

@@ -126,9 +126,9 @@ if sys.version_info >= (3, 12):
                 return _give_up(self, error)
             return None
 
-        def _line(self, _: types.CodeType, line: int) -> object:
+        def _line(self, code: types.CodeType, line: int) -> object:
             try:
-                return None if self._reach(sys._getframe(1), line) else sys.monitoring.DISABLE
+                return None if self._reach(sys._getframe(1), code, line) else sys.monitoring.DISABLE
             except Exception as error:
                 return _give_up(self, error)
 
@@ -148,7 +148,7 @@ if sys.version_info >= (3, 12):
                     if call.line == line and not known.silent:
                         return None
                     call.line = line
-                return None if self._reach(frame, line) else sys.monitoring.DISABLE
+                return None if self._reach(frame, code, line) else sys.monitoring.DISABLE
             except Exception as error:
                 return _give_up(self, error)
 
@@ -161,7 +161,7 @@ if sys.version_info >= (3, 12):
             spans = known.spans or known.read_spans()
             if spans[start >> 1][0] != (line := spans[end >> 1][0]):
                 return sys.monitoring.DISABLE
-            return None if self._reach(sys._getframe(2), line) else sys.monitoring.DISABLE
+            return None if self._reach(sys._getframe(2), code, line) else sys.monitoring.DISABLE
 
         def _return(self, *_: object) -> object:
             try:
@@ -232,7 +232,7 @@ class TraceWatch:
             if event == "line":
                 if self._failing:
                     self._failing.pop(id(frame), None)
-                return not self._reach(frame, frame.f_lineno)
+                return not self._reach(frame, frame.f_code, frame.f_lineno)
             if event == "exception":
                 self._failing[id(frame)] = value[1]
                 self._tracer.raised(frame, value[1])

@@ -1,8 +1,10 @@
 """What recording costs a script: ``python tests/benchmarks/tracing.py [NAME…]`` prints CPU times, plain and recorded.
 
-Every script is run in processes of its own, plain and recorded in turn; the figure is the CPU time that the script
+Every script is run in processes of its own, one way after the other; the figure is the CPU time that the script
 itself measures (all threads of its process, so the recording's own thread counts). The last two run ops, one of them
-with many lines between; the others show the price of a Python line. With ``--every-line`` nothing is rationed.
+with many lines between; the others show the price of a Python line. ``ops only`` is the same script recorded without
+its lines, calls and names: what the last column divides by, so that the price of lines is seen by itself. With
+``--every-line`` nothing is rationed.
 """
 
 from __future__ import annotations
@@ -15,10 +17,17 @@ import sys
 import tempfile
 import textwrap
 
+from stridescope.engine.events import journal
+from stridescope.engine.events.journal import nowhere
+from stridescope.engine.worker import recorded
+from stridescope.engine.worker.tracer import Tracer
+
 ROUNDS = 3
 RUN = "import sys; from stridescope.engine.worker import launch, recorded; "
 WAYS = {
     "plain": RUN + "launch.leave(launch.run_script(sys.argv[1]))",
+    "ops only": f"{RUN}sys.path.append({str(pathlib.Path(__file__).parent)!r}); import tracing; "
+    "launch.leave(tracing.record_without_lines(sys.argv[1], sys.argv[2]))",
     "recorded": RUN + "launch.leave(recorded.record_script(sys.argv[1], (), sys.argv[2]))",
 }
 EVERY_LINE = RUN + "launch.leave(recorded.record_script(sys.argv[1], (), sys.argv[2], every_line=True))"
@@ -163,6 +172,26 @@ SCRIPTS = {
 }
 
 
+class Unwatched:
+    """Watches nothing: no line, call or name is told, and no op says where it stands."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer = tracer
+
+    def start(self) -> None:
+        """Begin to report nothing."""
+        journal.where = nowhere
+
+    def stop(self) -> None:
+        """Report nothing more."""
+
+
+def record_without_lines(script: str, recording: str) -> int:
+    """Run a script recorded, but for what Python does in it."""
+    recorded.watch = Unwatched
+    return recorded.record_script(script, (), recording)
+
+
 def timed(setup: str, call: str) -> str:
     """A script that prints the CPU seconds of one call."""
     lines = ["import time", textwrap.dedent(setup), "began = time.process_time()", call]
@@ -184,7 +213,7 @@ def main() -> None:
     wanted = asked.names or list(SCRIPTS)
     if asked.every_line:
         WAYS["every line"] = EVERY_LINE
-    print(f"{'':24}{'plain ms':>10}" + "".join(f"{way:>14}" for way in list(WAYS)[1:]))
+    print(f"{'':24}{'plain ms':>10}" + "".join(f"{way:>14}" for way in [*list(WAYS)[1:], "recorded/ops"]))
     with tempfile.TemporaryDirectory() as folder:
         for name in wanted:
             setup, call = SCRIPTS[name]
@@ -192,7 +221,8 @@ def main() -> None:
             script.write_text(timed(setup, call), encoding="utf-8")
             rounds = [[seconds(way, script) for way in WAYS] for _ in range(ROUNDS)]
             plain, *others = (statistics.median(column) for column in zip(*rounds, strict=True))
-            print(f"{name:24}{plain * 1e3:10.1f}" + "".join(f"{other / plain:13.2f}x" for other in others), flush=True)
+            ratios = [*(other / plain for other in others), others[1] / others[0]]
+            print(f"{name:24}{plain * 1e3:10.1f}" + "".join(f"{ratio:13.2f}x" for ratio in ratios), flush=True)
 
 
 if __name__ == "__main__":

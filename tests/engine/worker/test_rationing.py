@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -152,3 +153,49 @@ def test_a_recorded_line_shows_what_rationed_lines_did_to_names(recorded: Callab
     everything = done.events()
     earlier = everything[: everything.index(before)]
     assert [event.text for event in earlier if isinstance(event, NameBound) and event.name == "k"][-1] == str(39 * 599)
+
+
+WAYS_OUT = {
+    "the end": "for k in range(N):\n    x = k\n",
+    "else": "for k in range(N):\n    x = k\nelse:\n    seen = k\n",
+    "break": "k = 0\nwhile True:\n    k += 1\n    if k == N - 1:\n        break\n",
+    "the end of its numbers": (
+        "numbers = iter(range(N))\ntry:\n    while True:\n        k = next(numbers)\n        x = k\n"
+        "except StopIteration:\n    seen = k\n"
+    ),
+    "an error": (
+        "k = 0\ntry:\n    while k < N:\n        k += 1\n        1 // (N - 1 - k)\n"
+        "except ZeroDivisionError:\n    seen = k\n"
+    ),
+    "finally": (
+        "try:\n    try:\n        for k in range(N):\n            x = [][k - N + 1:] or 1 // (N - 1 - k)\n"
+        "    finally:\n        seen = k\nexcept ZeroDivisionError:\n    pass\n"
+    ),
+    "with": (
+        "import contextlib\nwith contextlib.suppress(ZeroDivisionError):\n    for k in range(N):\n"
+        "        x = 1 // (N - 1 - k)\n"
+    ),
+    "match": (
+        "for k in range(N):\n    match k - N + 1:\n        case 0:\n            seen = k\n        case _:\n"
+        "            x = k\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+@pytest.mark.parametrize("where", ["module", "function"])
+def test_wherever_a_rationed_loop_is_left_to_its_names_are_right(
+    way: str, where: str, recorded: Callable[..., Any]
+) -> None:
+    body = WAYS_OUT[way] + "seen = k\n"
+    if where == "function":
+        body = "def f():\n" + textwrap.indent(body, "    ") + "f()\n"
+    source = f"N = {ROUNDS}\n{body}"
+    done = recorded(source)
+    events = done.events()
+    rationed = {event.line for event in events if isinstance(event, LineRationed)}
+    first = 1 + next(number for number, text in enumerate(source.splitlines()) if "seen = k" in text)
+    assert rationed and first not in rationed
+    reached = next(at for at, event in enumerate(events) if isinstance(event, LineReached) and event.line == first)
+    told = [event.text for event in events[:reached] if isinstance(event, NameBound) and event.name == "k"]
+    assert told[-1] == str(ROUNDS - 1)
