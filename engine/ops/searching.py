@@ -11,10 +11,12 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.dispatch.promote import result_type
+from stridescope.engine.dispatch.recorded import Interceptors
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import BOOL, COMPLEX, bool_, int32, int64, scalar_name
 from stridescope.engine.layout import wrap_dim
 from stridescope.engine.ops.extremes import comparable
+from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.reduce import wrapped
 from stridescope.engine.ops.valueless import need_values
 from stridescope.engine.storage import Array
@@ -296,6 +298,10 @@ def _isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) 
             raise RuntimeError(f"Unsupported input type encountered for isin(): {scalar_name(tensor.dtype)}")
     kind = result_type(elements, test_elements)
     a, b = (cast(resolved(t) if isinstance(t, Tensor) else np.asarray(t), kind) for t in (elements, test_elements))
+    if Interceptors.before and a.size and b.size >= 10 * a.size**0.145:
+        op_call("cat")(
+            [tensor.flatten() for tensor in tensors]
+        )  # so many are sorted together, which autocast may refuse
     found = np.isin(comparable(a), comparable(b), invert=invert)
     return wrapped(np.asarray(found), bool_, tensors[0])
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch._in_each import in_each
+from stridescope.engine.torch.amp.state import autocast_state
 from stridescope.engine.torch.nn import init
 from stridescope.engine.torch.nn.modules._factory import named_as, parameter
 from stridescope.engine.torch.nn.modules.module import Module
@@ -122,7 +123,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raise for an input of another dtype, number of dims or number of features."""
         kind = self._flat_weights[0].dtype
-        if input.dtype is not kind:
+        if input.dtype is not kind and not any(autocast_state.enabled.values()):
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({kind}). Convert input: "
                 f"input.to({kind}), "
