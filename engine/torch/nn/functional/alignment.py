@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from stridescope.engine.dtype import int64
+from stridescope.engine.dtype import bfloat16, float16, float32, int64
 from stridescope.engine.tensor import Tensor
 from stridescope.engine.torch.nn._reduction import get_enum
 from stridescope.engine.torch.nn.functional._native import NATIVE, TORCH
@@ -100,6 +100,12 @@ def _check_options(
             f"linear_bias.shape={None if linear_bias is None else tuple(linear_bias.shape)}."
         )
         return
+    wide, kind = options.acc_dtype, input.dtype
+    if wide not in (None, kind) and not (wide is float32 and kind in (float16, bfloat16)):
+        raise RuntimeError(
+            f"linear_cross_entropy supports float32 acc_dtype with float16/bfloat16 inputs, but got {wide} acc_dtype "
+            f"and {kind} inputs."
+        )
     batches = input.shape[0] if input.dim() == 2 else 1
     options._adjust(
         num_batches=batches, in_features=input.shape[-1], num_classes=linear_weight.shape[0], dtype=input.dtype,
