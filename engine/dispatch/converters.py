@@ -160,6 +160,7 @@ _SINGLE: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
     ),
     "Device": (lambda v: isinstance(v, (device, str)) or is_int(v), device),
     "str": (lambda v: isinstance(v, str), _same),
+    "Generator": (lambda v: hasattr(v, "initial_seed"), _same),  # the class is declared above this room
 }
 
 _NAMES = {

@@ -8,6 +8,7 @@ alone most of the time, so that choice is remembered.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from stridescope.engine.dispatch.bound import Bound
@@ -225,6 +226,29 @@ def _bad_item(items: Sequence[Any], place: int) -> str:
     return "expected a list of Tensors"
 
 
+# Functions that PyTorch has twice, with a generator and without; here the generator has a default.
+PAIRED = frozenset(("rand", "randn", "randint", "randperm"))
+
+
+def _paired(signatures: Sequence[Signature]) -> list[Signature]:
+    """The overloads as PyTorch tells them: each with a generator that has to be given, and without one."""
+    told = []
+    for one in signatures:
+        given = [replace(a, default=REQUIRED) if a.name == "generator" else a for a in one.arguments]
+        told += [Signature(one.op, one.method, given)]
+        told += [Signature(one.op, one.method, [a for a in given if a.name != "generator"])]
+    return told
+
+
+def _failure(signature: Signature, args: Sequence[Any], kwargs: dict[str, Any]) -> Mismatch | None:
+    """Why an overload does not take these arguments; None when it is ``out`` that does not fit."""
+    try:
+        signature.bind(args, {name: value for name, value in kwargs.items() if name != "out"})
+    except Mismatch as mismatch:
+        return mismatch.with_traceback(None)
+    return None
+
+
 class Function:
     """A public function or method: a name and its overloads.
 
@@ -238,6 +262,7 @@ class Function:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = ops[0].doc
         self.signatures = [Signature(op, method) for op in sorted(ops, key=lambda op: op.qualified not in TRIED_FIRST)]
+        self.told = _paired(self.signatures) if name in PAIRED else self.signatures
         self.plans: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self.method = method
         self.public: Any = self  # what scripts call it by
@@ -324,27 +349,29 @@ class Function:
     def _error(self, failures: list[Mismatch], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
         if kwargs and self.method and [len(s.arguments) for s in self.signatures] == [1]:
             return TypeError(f"TensorBase.{self.__name__}() takes no keyword arguments")
+        if self.told is not self.signatures:
+            failures = [_failure(signature, args, kwargs) or failures[0] for signature in self.told]
         likely = self._likely(failures, len(args) + len(kwargs))
         if likely is not None:
             return likely.kind(str(likely))
         shown = args[1:] if self.method else args
         start = f"{self.__name__}() received an invalid combination of arguments - got "
         text = f"{start}{given(shown, kwargs)}"
-        if len(self.signatures) == 1:
+        if len(self.told) == 1:
             only = self.signatures[0]
             if unknown := unrecognized(only, len(shown), kwargs):
                 return TypeError(f"{start}unrecognized keyword arguments: {', '.join(unknown)}")
             return TypeError(
                 f"{start}{marked(only, shown, kwargs) or given(shown, kwargs)}, but expected {only.shown()}"
             )
-        lines = [f" * {signature.shown()}\n{why_not(signature, shown, kwargs)}" for signature in self.signatures]
+        lines = [f" * {signature.shown()}\n{why_not(signature, shown, kwargs)}" for signature in self.told]
         return TypeError(f"{text}, but expected one of:\n" + "".join(lines))
 
     def _likely(self, failures: list[Mismatch], given: int) -> Mismatch | None:
         """The failure to report when only one overload takes that many arguments."""
         if len(failures) == 1 and not self.older:  # what has older forms names the form and not the argument
             return failures[0]
-        fitting = [f for s, f in zip(self.signatures, failures, strict=True) if s.least <= given <= s.most]
+        fitting = [f for s, f in zip(self.told, failures, strict=True) if s.least <= given <= s.most]
         return fitting[0] if len(fitting) == 1 else None
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
