@@ -84,11 +84,13 @@ TRANSFORMS = frozenset(f"fft_{kind}{dims}" for kind in ("fft", "ifft", "rfft", "
                        for dims in ("", "2", "n"))  # fmt: skip
 # Ops that make a tensor from nothing: a ``dtype`` has to be that of ``out``.
 FACTORIES = frozenset(("zeros", "ones", "empty", "rand", "randn", "full", "arange", "linspace", "eye", "logspace",
-                       "randint", "randperm"))  # fmt: skip
+                       "randint", "randperm", "normal"))  # fmt: skip
 # Ops that give complex numbers' real parts to any dtype that holds them.
 OF_COMPLEX = frozenset(("abs", "absolute"))
 # Reductions whose ``dtype`` is that of ``out``, where none is given.
-OF_OUT = frozenset(("sum", "prod", "cumsum", "cumprod", "arange", "linspace", "logspace", "range", "eye", "full"))
+OF_OUT = frozenset(
+    ("sum", "prod", "cumsum", "cumprod", "arange", "linspace", "logspace", "range", "eye", "full", "normal")
+)
 
 
 def refusal_of_one(name: str, place: int, want: dtype, got: dtype) -> Exception | None:

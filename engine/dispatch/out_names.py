@@ -45,7 +45,8 @@ ONE = frozenset(
     mse_loss msort mul.Tensor multi_margin_loss multilabel_margin_loss multinomial multiply.Tensor mv mvlgamma
     nan_to_num nanmean nanquantile nanquantile.scalar nansum narrow_copy ne.Scalar ne.Tensor neg negative nextafter
     nll_loss nll_loss2d nonzero nonzero_static norm.ScalarOpt_dim norm.ScalarOpt_dim_dtype normal.Tensor_Tensor
-    normal.Tensor_float normal.float_Tensor not_equal.Scalar not_equal.Tensor nuclear_norm nuclear_norm.dim ones orgqr
+    normal.Tensor_float normal.float_Tensor normal.float_float
+    not_equal.Scalar not_equal.Tensor nuclear_norm nuclear_norm.dim ones orgqr
     ormqr outer permute_copy polar polygamma pow.Scalar pow.Tensor_Scalar pow.Tensor_Tensor prod.dim_int quantile
     quantile.scalar rad2deg rand randint randint.low randn randperm range range.step reciprocal reflection_pad1d
     reflection_pad2d reflection_pad3d remainder.Scalar remainder.Tensor renorm replication_pad1d replication_pad2d
