@@ -1,10 +1,11 @@
-"""The steps of the op programs that give arguments in other forms: by name, as lists and tensors, or wrongly."""
+"""The steps of the op programs that give arguments in other forms: by name, as lists and tensors, of other dtypes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from op_programs import Inexact, OpProgram, step
+from op_programs import DTYPES, Inexact, OpProgram, made_as, step
 
 NUMBERS = [0, 1, -1, 2, 3]
 # name -> its arguments after the tensor: their names, and what usually stands there.
@@ -85,3 +86,37 @@ def formed(p: OpProgram) -> Any:
     if p.chance(0.5):
         return Inexact(getattr(one, name)(*args, **named))
     return Inexact(getattr(p.torch, name)(one, *args, **named))
+
+
+# Two matrices of different dtypes, as a layer and its input have them when one of the two was converted.
+MIXED: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "layer_norm": lambda nn, a, b: nn.layer_norm(a, (4,), b[0]),
+    "layer_norm_bias": lambda nn, a, b: nn.layer_norm(a, (4,), None, b[0]),
+    "group_norm": lambda nn, a, b: nn.group_norm(a, 2, b[0]),
+    "batch_norm": lambda nn, a, b: nn.batch_norm(a, b[0], b[1], training=True),
+    "batch_norm_weight": lambda nn, a, b: nn.batch_norm(a, a[0], a[1], b[0], b[0]),
+    "rms_norm": lambda nn, a, b: nn.rms_norm(a, (4,), b[0]),
+    "linear": lambda nn, a, b: nn.linear(a, b),
+    "linear_bias": lambda nn, a, b: nn.linear(a, a, b[0]),
+    "conv1d": lambda nn, a, b: nn.conv1d(a[None], b[None]),
+    "conv2d": lambda nn, a, b: nn.conv2d(a[None, None], b[None, None]),
+    "conv2d_bias": lambda nn, a, b: nn.conv2d(a[None, None], a[None, None], b[0, :1]),
+    "conv_transpose2d": lambda nn, a, b: nn.conv_transpose2d(a[None, None], b[None, None]),
+    "bilinear": lambda nn, a, b: nn.bilinear(a, a, b[None]),
+    "grid_sample": lambda nn, a, b: nn.grid_sample(a[None, None], b.reshape(1, 2, 4, 2)),
+    "prelu": lambda nn, a, b: nn.prelu(a[None], b[0]),
+    "mse_loss": lambda nn, a, b: nn.mse_loss(a, b),
+    "smooth_l1_loss": lambda nn, a, b: nn.smooth_l1_loss(a, b),
+    "huber_loss": lambda nn, a, b: nn.huber_loss(a, b),
+    "with_logits": lambda nn, a, b: nn.binary_cross_entropy_with_logits(a, b),
+    "cosine_similarity": lambda nn, a, b: nn.cosine_similarity(a, b),
+}
+
+
+@step(2, "calls")
+def of_two_dtypes(p: OpProgram) -> Any:
+    """What comes of two dtypes, or how they are refused."""
+    name, first, second = p.pick(MIXED), p.pick(DTYPES), p.pick(DTYPES)
+    one, other = (made_as(p, (4, 4), kind) for kind in (first, second))
+    found = MIXED[name](p.torch.nn.functional, one, other)
+    return [p.kind(found), tuple(found.shape), found.stride()]
