@@ -78,6 +78,7 @@ if sys.version_info >= (3, 12):
             self._tracer = tracer
             self._reach = tracer.reach
             self._tool = 0
+            self._unwatched: list[Code] = []  # codes whose lines are not reported, though calls of them may run on
 
         def start(self) -> None:
             """Begin to report, as the first tool number that is neither a debugger's, coverage's nor a profiler's."""
@@ -88,7 +89,7 @@ if sys.version_info >= (3, 12):
                 monitoring.register_callback(self._tool, event, callback)
             monitoring.set_events(self._tool, self.GLOBAL)
             monitoring.restart_events()
-            self._tracer.lifted = monitoring.restart_events  # type: ignore[method-assign]
+            self._tracer.lifted = self._restart  # type: ignore[method-assign]
 
         def stop(self) -> None:
             """Report nothing more."""
@@ -115,16 +116,30 @@ if sys.version_info >= (3, 12):
                 known = self._tracer.code_of(code)
                 if known is None:
                     return sys.monitoring.DISABLE
-                if known.quiet is known.watched:
-                    known.watched = not known.quiet
-                    wanted = self.LONG if is_long(code) else self.LOCAL
-                    sys.monitoring.set_local_events(self._tool, code, wanted if known.watched else 0)
+                self._adjust(known)
                 if known.quiet:
                     return sys.monitoring.DISABLE
                 self._tracer.enter(sys._getframe(1), known)
             except Exception as error:
                 return _give_up(self, error)
             return None
+
+        def _adjust(self, known: Code) -> None:
+            """Let the lines of a code be reported, or no longer, as its calls are recorded now."""
+            if known.quiet is not known.watched:
+                return
+            known.watched = not known.quiet
+            wanted = self.LONG if is_long(known.object) else self.LOCAL
+            sys.monitoring.set_local_events(self._tool, known.object, wanted if known.watched else 0)
+            if known.quiet:
+                self._unwatched.append(known)
+
+        def _restart(self) -> None:
+            """Report every line again, in calls that run already too."""
+            for known in self._unwatched:
+                self._adjust(known)
+            self._unwatched = [known for known in self._unwatched if known.quiet]
+            sys.monitoring.restart_events()
 
         def _line(self, code: types.CodeType, line: int) -> object:
             try:
@@ -201,6 +216,17 @@ class TraceWatch:
         """Begin to report."""
         threading.settrace(self._call)
         sys.settrace(self._call)
+        self._tracer.lifted = self._rejoin  # type: ignore[method-assign]
+
+    def _rejoin(self) -> None:
+        """Report the lines of calls, too, that run already and were not recorded when they began."""
+        for frame in sys._current_frames().values():
+            at: types.FrameType | None = frame
+            while at is not None:
+                code = self._tracer.code_of(at.f_code)
+                if code is not None and not code.quiet and at.f_trace is None:
+                    at.f_trace = self._locals.get(id(at.f_code)) or self._local(code)
+                at = at.f_back
 
     def stop(self) -> None:
         """Report nothing more."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stridescope.engine.events import FrameEntered, LineRationed, LineReached, NameBound, OpBegan
+from stridescope.engine.events import FrameEntered, LineRationed, LineReached, NameBound, OpBegan, OutputWritten
 from stridescope.engine.worker.protocol import Ended, Pause, Run, Step, Stopped
 from stridescope.engine.worker.rationing import SILENT, UNFOLLOWED
 
@@ -95,6 +95,31 @@ x = torch.ones(2)
 for turn in range({SILENT // 8}):
     x = step(x)
 """
+
+
+def test_a_pause_in_a_call_that_was_not_recorded_and_has_deleted_an_argument(
+    script: Callable[..., pathlib.Path], work: Callable[..., Any]
+) -> None:
+    source = """
+        def spin(rounds, extra):
+            del extra
+            for i in range(rounds):
+                k = i
+        for _ in range(5000):
+            spin(1, [])
+        print("spinning", flush=True)
+        spin(10 ** 12, [])
+    """
+    started = work(script(textwrap.dedent(source)), break_on_start=False)
+    started.until(OutputWritten)
+    started.send(Pause())
+    started.wait(Stopped)
+    for _ in range(3):
+        started.send(Step("line", "over"))
+        stopped = started.wait(Stopped)
+    frame = started.state(stopped.step).frames[-1]
+    assert frame.function == "spin" and frame.line in (4, 5)
+    assert {"rounds", "i", "k"} <= set(frame.names) and "extra" not in frame.names
 
 
 def test_lines_and_functions_that_run_no_op_are_rationed_among_those_that_do(recorded: Callable[..., Any]) -> None:
