@@ -56,6 +56,13 @@ def _in_rows(*arrays: Values) -> list[Values]:
     return seen if last else [one.reshape(1) for one in seen]
 
 
+def separately(left: Values, right: Values) -> Values:
+    """``left * right`` of complex arrays, each product of their parts rounded."""
+    product = np.empty(np.broadcast_shapes(left.shape, right.shape), left.dtype)
+    _separately(product, left, right)
+    return product
+
+
 def _separately(product: Values, left: Values, right: Values) -> None:
     with np.errstate(all="ignore"):
         product.real = left.real * right.real - left.imag * right.imag

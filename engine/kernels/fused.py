@@ -21,6 +21,7 @@ def fused(a: Any, b: Any, c: Any, dtype: Any = np.float32) -> Values:
         total = product + c
         rest = total - product
         exact = total + (((product - (total - rest)) + (c - rest)) + low)
+        total = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, total)  # the product itself never overflows
     return np.asarray(
         np.where(np.isfinite(exact) & (exact != 0), exact, total)
     )  # infinities have NaN errors, -0 has +0

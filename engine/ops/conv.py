@@ -9,7 +9,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import laid_out, resolved
-from stridescope.engine.dtype import BOOL, INTEGER, dtype, float64, int64
+from stridescope.engine.dtype import BOOL, INTEGER, complex64, dtype, float32, int64
 from stridescope.engine.kernels import convolution as kernels
 from stridescope.engine.kernels.convolution import Geometry
 from stridescope.engine.layout import channels_last_strides, suggests_channels_last
@@ -22,6 +22,7 @@ from stridescope.engine.ops.conv_checks import (
     check_places,
     check_shapes,
     expanded,
+    goes_to_onednn,
     refuse_empty,
     transposed_sizes,
 )
@@ -103,8 +104,13 @@ def _run(
             result = (result + resolved(bias).reshape((-1, *(1,) * dims))).astype(result.dtype, copy=False)
     else:
         result = kernels.forward(array, matrix, how, None if bias is None else resolved(bias))
-    keep = (input, weight) if dims < 3 or input.dtype is not float64 else ()
-    return fresh(formatted(result, *keep), input.dtype, one_device((input, weight, bias)))
+    return fresh(formatted(result, *_laid_like(input, weight, groups)), input.dtype, one_device((input, weight, bias)))
+
+
+def _laid_like(input: Tensor, weight: Tensor, groups: int) -> tuple[Tensor, ...]:
+    """What results are laid out like; of three dims PyTorch's plain kernels, those without oneDNN, know one layout."""
+    plain = input.dtype not in (float32, complex64) or not goes_to_onednn(input, weight, groups)
+    return () if weight._array.ndim == 5 and plain else (input, weight)
 
 
 def _run_backward(
@@ -134,7 +140,8 @@ def _run_backward(
         found[1] = kernels.backward_weight(*pair, matrix.shape[2:], how)
     if output_mask[2]:
         found[2] = kernels.backward_bias(grad, how if not transposed else how._replace(dilation=(1,) * dims))
-    like = ((input, weight) if dims > 1 else (input,), (input, weight), ())
+    both = _laid_like(input, weight, groups)
+    like = (both if dims > 1 else (input,), both, ())
     return tuple(
         None if a is None else fresh(formatted(a, *keep), input.dtype, input.device)
         for a, keep in zip(found, like, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -66,7 +67,7 @@ def check_bias(input: Tensor, bias: Tensor | None, transposed: bool) -> None:
 def check_kinds(input: Tensor, weight: Tensor, bias: Tensor | None, groups: int) -> None:
     """The weight must have the input's dtype: oneDNN says so in other words than the plain kernel."""
     on_cpu = input.device.type == "cpu"
-    quick = on_cpu and input.dtype is float32 and _goes_to_onednn(input, weight, groups)
+    quick = on_cpu and input.dtype is float32 and goes_to_onednn(input, weight, groups)
     for name, other in (("weight", weight), ("bias", bias)):
         if other is None or other.dtype is input.dtype:
             continue
@@ -179,9 +180,9 @@ def transposed_sizes(sizes: Ints, kernel: Ints, how: Geometry, output_padding: I
     return found
 
 
-def _goes_to_onednn(input: Tensor, weight: Tensor, groups: int) -> bool:
+def goes_to_onednn(input: Tensor, weight: Tensor, groups: int) -> bool:
     """Whether PyTorch finds a single-precision convolution worth the way to oneDNN."""
-    many = input.shape[0] > 1 or groups > 1 or input._array.size > 20480
+    many = input.shape[0] > 1 or groups > 1 or math.prod(input.shape[:4]) > 20480
     return many or (weight._array.ndim > 3 and min(weight.shape[-2:]) > 3)
 
 
@@ -189,7 +190,7 @@ def refuse_empty(input: Tensor, weight: Tensor, groups: int) -> NoReturn:
     """Raise what a transposed convolution to no channels meets: oneDNN, or the plain kernel that sees one group."""
     if not input.shape[0]:
         raise IndexError("select(): index 0 out of range for tensor of size [0] at dimension 0")
-    if input.dtype in (float32, complex64) and _goes_to_onednn(input, weight, groups):
+    if input.dtype in (float32, complex64) and goes_to_onednn(input, weight, groups):
         raise RuntimeError(
             "could not create a primitive descriptor for the deconvolution forward propagation primitive. Run workload "
             "with environment variable ONEDNN_VERBOSE=all to get additional diagnostic information."

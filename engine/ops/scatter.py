@@ -138,9 +138,12 @@ def _scattered(
     result = np.array(resolved(self), order="C")
     if not where_.size:
         return wrapped(result, self.dtype, self)
-    target, place, values = at_least_1d(result), places(where_, dim), _values(src, where_, self.dtype)
+    target, place = at_least_1d(result), places(where_, dim)
     walked = (self, src, index) if isinstance(src, Tensor) else (self, index)
     stop = _stop(where_, dim, target.shape[dim], walked)
+    if stop is not None and not len(stop[0]):
+        raise stop[1]
+    values = _values(src, where_, self.dtype)  # a number is converted when the first element is written
     if stop is None:
         write(target, place, values)
         return wrapped(result, self.dtype, self)

@@ -12,6 +12,7 @@ from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import Op, define, node_name
 from stridescope.engine.dispatch.run import into
 from stridescope.engine.dtype import BOOL, FLOAT, INTEGER, default_float, scalar_name
+from stridescope.engine.kernels import bessel
 from stridescope.engine.ops.arithmetic import add_scalar, mul_scalar
 from stridescope.engine.ops.choice import where
 from stridescope.engine.ops.lookup import op_call
@@ -287,10 +288,10 @@ def _log_ndtr(a: Any) -> Any:
 
 for _name, _bessel, _argument in (
     ("airy_ai", _airy, "x"),
-    ("bessel_j0", scipy_function("j0"), "self"),
-    ("bessel_j1", scipy_function("j1"), "self"),
-    ("bessel_y0", scipy_function("y0"), "self"),
-    ("bessel_y1", scipy_function("y1"), "self"),
+    ("bessel_j0", bessel.j0, "self"),
+    ("bessel_j1", bessel.j1, "self"),
+    ("bessel_y0", bessel.y0, "self"),
+    ("bessel_y1", bessel.y1, "self"),
     ("modified_bessel_i0", scipy_function("i0"), "self"),
     ("modified_bessel_i1", scipy_function("i1"), "self"),
     ("modified_bessel_k0", scipy_function("k0"), "self"),

@@ -12,6 +12,8 @@ from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.overlap import is_lazy, refuse_internal_overlap, writable
 from stridescope.engine.dispatch.run import cast, on_copy, resolved
 from stridescope.engine.dtype import BOOL, scalar_name
+from stridescope.engine.kernels.complex_product import separately
+from stridescope.engine.kernels.fused import Values, fused
 from stridescope.engine.layout import broadcast_shapes, wrap_dim
 from stridescope.engine.ops.arithmetic import conj
 from stridescope.engine.ops.matmul import unsafe_view
@@ -137,8 +139,25 @@ def _linalg_cross(self: Tensor, other: Tensor, dim: int) -> Tensor:
     if kind is not other.dtype:
         raise RuntimeError(f"expected scalar type {scalar_name(kind)} but found {scalar_name(other.dtype)}")
     left, right = (np.broadcast_to(cast(resolved(t), kind), shape) for t in (self, other))
-    result = np.cross(left, right, axis=dim) if left.size else np.empty(shape, kind.np)
-    return wrapped(result.astype(kind.np, copy=False), kind, self)
+    return wrapped(_crossed(left, right, dim).astype(kind.np, copy=False), kind, self)
+
+
+def _crossed(left: Values, right: Values, dim: int) -> Values:
+    """The cross product. Of floats and doubles the first of two products is not rounded: PyTorch's compiler fuses it.
+
+    So a vector times itself is what its products' rounding left over. Those of complex64 are all rounded.
+    """
+    if left.dtype not in (np.float32, np.float64, np.complex64) or not left.size:
+        return np.cross(left, right, axis=dim) if left.size else np.empty(left.shape, left.dtype)
+    result = np.empty(left.shape, left.dtype)
+    parts, a, b = (np.moveaxis(x, dim, 0) for x in (result, left, right))
+    with np.errstate(all="ignore"):
+        for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
+            if left.dtype.kind == "c":
+                parts[i] = separately(a[j], b[k]) - separately(a[k], b[j])
+            else:
+                parts[i] = fused(a[j], b[k], -(a[k] * b[j]), left.dtype)
+    return result
 
 
 linalg_cross: Op = define(
