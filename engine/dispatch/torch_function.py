@@ -178,7 +178,8 @@ def wrapped_attributes() -> dict[str, Any]:
         if isinstance(value, property) or (hasattr(value, "__set__") and name == "dtype"):
             made[name] = _wrapped_property(value)
         elif callable(value) and not isinstance(value, type):
-            if isinstance(value, types.FunctionType):  # some are lambdas: handlers ask for the names
+            # Some are lambdas, and handlers ask for the names; a function of this name is the public one, too.
+            if isinstance(value, types.FunctionType) and value.__name__ != name:
                 value.__name__, value.__qualname__ = name, f"Tensor.{name}"
             made[name] = _reflected(name, value) if name in REFLECTED else _wrapped_method(name, value)
     return made

@@ -273,11 +273,11 @@ NEVER = ("NotImplemented",)
 # Their results are random, or do not depend on the values; or PyTorch has no derivative for them and says so.
 WITHOUT = frozenset((
     "_cdist_backward", "_ctc_loss", "_embedding_bag_backward", "_pdist_backward", "_rrelu_with_noise",
-    "_standard_gamma", "_unique2",
-    "_unique_consecutive", "alias", "bernoulli", "binomial", "fractional_max_pool2d", "fractional_max_pool2d_backward",
-    "fractional_max_pool3d", "fractional_max_pool3d_backward", "geqrf", "igamma", "igammac", "mkldnn_rnn_layer",
+    "_standard_gamma", "_unique2", "alias", "bernoulli", "binomial", "fractional_max_pool2d",
+    "fractional_max_pool2d_backward", "fractional_max_pool3d",
+    "fractional_max_pool3d_backward", "geqrf", "igamma", "igammac", "mkldnn_rnn_layer",
     "native_dropout", "normal.Tensor_Tensor", "normal.Tensor_float", "normal.float_Tensor", "poisson", "special_zeta",
-    "special_zeta.other_scalar", "unique_dim",
+    "special_zeta.other_scalar", "unique_consecutive", "unique_dim",
 ))  # fmt: skip
 # PyTorch's own formula gives something else: as_strided_scatter keeps the gradient of the part that was replaced. And
 # _conj and _neg_view are only right with the flag that their callers, conj() and imag, put on the result.

@@ -165,3 +165,9 @@ def user(x, y=1):
 
 print(type(user(s)).__name__, has_torch_function((a,)), has_torch_function((s,)))
 print(resolve_name(torch.Tensor.add), resolve_name(torch.add), resolve_name(F.linear), resolve_name(torch.linalg.norm))
+print("public functions keep their names")
+for wrong in (lambda: torch.stft(torch.ones(4)), lambda: torch.istft(torch.ones(4)), lambda: torch.tensordot()):
+    try:
+        wrong()
+    except TypeError as error:
+        print(str(error).splitlines()[0].split(" missing")[0])
