@@ -329,8 +329,6 @@ def scatter_reduce_grads(
     grad: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor
 ) -> tuple[Tensor, Tensor]:
     """The gradients of both operands of ``scatter_reduce``."""
-    if not index._array.size:
-        return grad, src.new_zeros(src.shape)
     if reduce == "sum":
         own, other = grad, grad.gather(dim, index)
     elif reduce == "prod":
