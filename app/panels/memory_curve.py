@@ -37,8 +37,7 @@ class Scales:
 def scales(curve: Curve) -> Scales:
     """Return the scales in which both series can be read."""
     allocated, reserved = (int(series.max(initial=1)) for series in (curve.allocated, curve.reserved))
-    apart = reserved > APART * max(allocated, 1)
-    return Scales(max(allocated, 1), reserved) if apart else Scales(max(allocated, reserved, 1), 0)
+    return Scales(allocated, reserved) if reserved > APART * allocated else Scales(max(allocated, reserved), 0)
 
 
 def draw(sketch: Sketch, curve: Curve, room: QRectF) -> None:
@@ -52,7 +51,7 @@ def draw(sketch: Sketch, curve: Curve, room: QRectF) -> None:
     if found.band:
         sketch.line(band.left(), band.bottom(), band.right(), band.bottom(), "line")
         _label(sketch, band.right(), band.top(), found.band)
-    sketch.path(stairs(band, curve, curve.reserved, found.band or found.area), None, "dim", 2)
+    sketch.path(_stairs(band, curve, curve.reserved, found.band or found.area), None, "dim", 2)
     x = area.left() + area.width() * max(0, curve.view) / curve.last
     sketch.line(x, room.top() - 8, x, room.bottom(), "now", 2)
 
@@ -69,7 +68,7 @@ def _label(sketch: Sketch, x: float, y: float, size: int) -> None:
 
 
 def _draw_allocated(sketch: Sketch, curve: Curve, area: QRectF, top: int) -> None:
-    outline = stairs(area, curve, curve.allocated, top)
+    outline = _stairs(area, curve, curve.allocated, top)
     fill = QPainterPath(outline)
     fill.lineTo(area.right(), area.bottom())
     fill.lineTo(area.left(), area.bottom())
@@ -79,7 +78,7 @@ def _draw_allocated(sketch: Sketch, curve: Curve, area: QRectF, top: int) -> Non
     sketch.path(outline, None, "fwd", 2)
 
 
-def stairs(area: QRectF, curve: Curve, series: np.ndarray, top: int) -> QPainterPath:
+def _stairs(area: QRectF, curve: Curve, series: np.ndarray, top: int) -> QPainterPath:
     """Return bytes over steps as a staircase; of many samples per pixel the largest is drawn."""
     x = curve.steps / curve.last
     columns = np.minimum((x * area.width()).astype(np.int64), int(area.width()))

@@ -18,6 +18,7 @@ from stridescope.engine.dispatch.out_dtypes import (
     FACTORIES,
     OF_COMPLEX,
     OF_OUT,
+    TRANSFORMS,
     other_dtype,
     refusal,
     refusal_of_one,
@@ -79,6 +80,31 @@ APART = frozenset(
 def write_out(op: Op, values: list[Any], out: Any) -> Any:
     """Run the op without recording a graph and write its results into ``out`` (one tensor or several)."""
     targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    at_once = isinstance(op.run, (Pointwise, Guarded)) or op.name in MEMORY_FIRST
+    _refuse_before(op, values, targets, at_once)
+    enabled, grad_mode.enabled = grad_mode.enabled, False
+    try:
+        with Scratch():
+            result = _computed(op, _in_dtype_of_out(op, values, targets[0]), targets)
+        results: Sequence[Any] = result if isinstance(result, (tuple, list)) else (result,)
+        _write_all(op, values, targets, results, at_once)
+    except (RuntimeError, IndexError) as error:
+        if (before := written_before(error)) is not None:
+            filled(targets[0], before)
+            tell_written(targets[0])
+        raise
+    finally:
+        grad_mode.enabled = enabled
+    if op.schema.returns == ("Tensor[]",):
+        return None
+    if isinstance(result, tuple) and type(result) is not tuple:
+        kind: Any = type(result)
+        return return_type(f"{kind.__name__}_out", kind.__match_args__)(targets)
+    return targets if isinstance(result, (tuple, list)) else out
+
+
+def _refuse_before(op: Op, values: list[Any], targets: tuple[Tensor, ...], at_once: bool) -> None:
+    """Refuse what PyTorch refuses before it computes; ``at_once`` are the ops that look at the memory then."""
     if Lockstep.levels and run_of([values, targets]) is not None:
         raise RuntimeError(
             f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view "
@@ -95,48 +121,33 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
             raise refused
     if isinstance(op.run, (Pointwise, Guarded)):
         op.run.admit(*values)
-    # Others look at the memory when all else is settled.
-    at_once = isinstance(op.run, (Pointwise, Guarded)) or op.name in MEMORY_FIRST
     for target in targets:
         if at_once:
             refuse_overlap(target, values)
         if op.name in APART:
             _refuse_sharing(target, values)
-    enabled, grad_mode.enabled = grad_mode.enabled, False
-    try:
-        with Scratch():
-            result = _computed(op, _in_dtype_of_out(op, values, targets[0]), targets)
-        results: Sequence[Any] = result if isinstance(result, (tuple, list)) else (result,)
-        if op.schema.returns == ("Tensor[]",):
-            _refuse_count(op.name, len(targets), len(results))
-        several = len(results) > 1
-        if several:
-            _refuse_dtypes(op.name, targets, results)
-        for target, one in zip(targets, results, strict=False):
-            if one is target:  # an op that leaves it as it was
-                continue
-            if op.name.startswith("fft_") and target._array.shape != one._array.shape:
-                one = one.contiguous()  # computed apart and copied
-            if target._array.shape == one._array.shape:
-                refuse_lazy_overlap(target)
-            if isinstance(op.run, Pointwise):
-                _refuse_reshaping_an_operand(target, one._array.shape, values)
-            casting = op.qualified in CASTING
-            plain = several or casting or (op.name in OF_COMPLEX and values[0].dtype.is_complex)
-            written(target, one, "" if plain else op.name, () if at_once else values)
-    except (RuntimeError, IndexError) as error:
-        if (before := written_before(error)) is not None:
-            filled(targets[0], before)
-            tell_written(targets[0])
-        raise
-    finally:
-        grad_mode.enabled = enabled
+
+
+def _write_all(
+    op: Op, values: list[Any], targets: tuple[Tensor, ...], results: Sequence[Any], at_once: bool
+) -> None:  # fmt: skip
+    """Write each result into its target; ops that are not ``at_once`` look at the memory only now."""
     if op.schema.returns == ("Tensor[]",):
-        return None
-    if isinstance(result, tuple) and type(result) is not tuple:
-        kind: Any = type(result)
-        return return_type(f"{kind.__name__}_out", kind.__match_args__)(targets)
-    return targets if isinstance(result, (tuple, list)) else out
+        _refuse_count(op.name, len(targets), len(results))
+    several = len(results) > 1
+    if several:
+        _refuse_dtypes(op.name, targets, results)
+    plain = several or op.qualified in CASTING or (op.name in OF_COMPLEX and values[0].dtype.is_complex)
+    for target, one in zip(targets, results, strict=False):
+        if one is target:  # an op that leaves it as it was
+            continue
+        if op.name in TRANSFORMS and target._array.shape != one._array.shape:
+            one = one.contiguous()  # computed apart and copied
+        if target._array.shape == one._array.shape:
+            refuse_lazy_overlap(target)
+        if isinstance(op.run, Pointwise):
+            _refuse_reshaping_an_operand(target, one._array.shape, values)
+        written(target, one, "" if plain else op.name, () if at_once else values)
 
 
 def _refuse_count(name: str, given: int, wanted: int) -> None:

@@ -45,29 +45,29 @@ ONE = frozenset(
     mse_loss msort mul.Tensor multi_margin_loss multilabel_margin_loss multinomial multiply.Tensor mv mvlgamma
     nan_to_num nanmean nanquantile nanquantile.scalar nansum narrow_copy ne.Scalar ne.Tensor neg negative nextafter
     nll_loss nll_loss2d nonzero nonzero_static norm.ScalarOpt_dim norm.ScalarOpt_dim_dtype normal.Tensor_Tensor
-    normal.Tensor_float normal.float_Tensor normal.float_float
-    not_equal.Scalar not_equal.Tensor nuclear_norm nuclear_norm.dim ones orgqr
-    ormqr outer permute_copy polar polygamma pow.Scalar pow.Tensor_Scalar pow.Tensor_Tensor prod.dim_int quantile
-    quantile.scalar rad2deg rand randint randint.low randn randperm range range.step reciprocal reflection_pad1d
-    reflection_pad2d reflection_pad3d remainder.Scalar remainder.Tensor renorm replication_pad1d replication_pad2d
-    replication_pad3d round round.decimals row_stack rrelu_with_noise rsqrt scatter.reduce scatter.src scatter.value
-    scatter.value_reduce scatter_add scatter_reduce.two searchsorted.Scalar searchsorted.Tensor select_copy.int sgn
-    sigmoid sign signbit silu sin sinc sinh slice_copy.Tensor slice_scatter smooth_l1_loss soft_margin_loss softmax.int
-    softplus softshrink special_airy_ai special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1
-    special_chebyshev_polynomial_t special_chebyshev_polynomial_t.n_scalar special_chebyshev_polynomial_t.x_scalar
-    special_chebyshev_polynomial_u special_chebyshev_polynomial_u.n_scalar special_chebyshev_polynomial_u.x_scalar
-    special_chebyshev_polynomial_v special_chebyshev_polynomial_v.n_scalar special_chebyshev_polynomial_v.x_scalar
-    special_chebyshev_polynomial_w special_chebyshev_polynomial_w.n_scalar special_chebyshev_polynomial_w.x_scalar
-    special_digamma special_entr special_erf special_erfc special_erfcx special_erfinv special_exp2 special_expit
-    special_expm1 special_gammainc special_gammaincc special_gammaln special_hermite_polynomial_h
-    special_hermite_polynomial_h.n_scalar special_hermite_polynomial_h.x_scalar special_hermite_polynomial_he
-    special_hermite_polynomial_he.n_scalar special_hermite_polynomial_he.x_scalar special_i0 special_i0e special_i1
-    special_i1e special_laguerre_polynomial_l special_laguerre_polynomial_l.n_scalar
-    special_laguerre_polynomial_l.x_scalar special_legendre_polynomial_p special_legendre_polynomial_p.n_scalar
-    special_legendre_polynomial_p.x_scalar special_log1p special_log_ndtr special_logit special_logsumexp
-    special_modified_bessel_i0 special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1
-    special_multigammaln special_ndtr special_ndtri special_polygamma special_psi special_round
-    special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1 special_shifted_chebyshev_polynomial_t
+    normal.Tensor_float normal.float_Tensor normal.float_float not_equal.Scalar not_equal.Tensor nuclear_norm
+    nuclear_norm.dim ones orgqr ormqr outer permute_copy polar polygamma pow.Scalar pow.Tensor_Scalar
+    pow.Tensor_Tensor prod.dim_int quantile quantile.scalar rad2deg rand randint randint.low randn randperm range
+    range.step reciprocal reflection_pad1d reflection_pad2d reflection_pad3d remainder.Scalar remainder.Tensor
+    renorm replication_pad1d replication_pad2d replication_pad3d round round.decimals row_stack rrelu_with_noise
+    rsqrt scatter.reduce scatter.src scatter.value scatter.value_reduce scatter_add scatter_reduce.two
+    searchsorted.Scalar searchsorted.Tensor select_copy.int sgn sigmoid sign signbit silu sin sinc sinh
+    slice_copy.Tensor slice_scatter smooth_l1_loss soft_margin_loss softmax.int softplus softshrink special_airy_ai
+    special_bessel_j0 special_bessel_j1 special_bessel_y0 special_bessel_y1 special_chebyshev_polynomial_t
+    special_chebyshev_polynomial_t.n_scalar special_chebyshev_polynomial_t.x_scalar special_chebyshev_polynomial_u
+    special_chebyshev_polynomial_u.n_scalar special_chebyshev_polynomial_u.x_scalar special_chebyshev_polynomial_v
+    special_chebyshev_polynomial_v.n_scalar special_chebyshev_polynomial_v.x_scalar special_chebyshev_polynomial_w
+    special_chebyshev_polynomial_w.n_scalar special_chebyshev_polynomial_w.x_scalar special_digamma special_entr
+    special_erf special_erfc special_erfcx special_erfinv special_exp2 special_expit special_expm1 special_gammainc
+    special_gammaincc special_gammaln special_hermite_polynomial_h special_hermite_polynomial_h.n_scalar
+    special_hermite_polynomial_h.x_scalar special_hermite_polynomial_he special_hermite_polynomial_he.n_scalar
+    special_hermite_polynomial_he.x_scalar special_i0 special_i0e special_i1 special_i1e
+    special_laguerre_polynomial_l special_laguerre_polynomial_l.n_scalar special_laguerre_polynomial_l.x_scalar
+    special_legendre_polynomial_p special_legendre_polynomial_p.n_scalar special_legendre_polynomial_p.x_scalar
+    special_log1p special_log_ndtr special_logit special_logsumexp special_modified_bessel_i0
+    special_modified_bessel_i1 special_modified_bessel_k0 special_modified_bessel_k1 special_multigammaln
+    special_ndtr special_ndtri special_polygamma special_psi special_round special_scaled_modified_bessel_k0
+    special_scaled_modified_bessel_k1 special_shifted_chebyshev_polynomial_t
     special_shifted_chebyshev_polynomial_t.n_scalar special_shifted_chebyshev_polynomial_t.x_scalar
     special_shifted_chebyshev_polynomial_u special_shifted_chebyshev_polynomial_u.n_scalar
     special_shifted_chebyshev_polynomial_u.x_scalar special_shifted_chebyshev_polynomial_v
@@ -80,8 +80,8 @@ ONE = frozenset(
     sum.dim_IntList t_copy take take_along_dim tan tanh tensordot threshold transpose_copy.int tril triu
     true_divide.Tensor trunc unbind_copy.int unfold_copy unsqueeze_copy upsample_bicubic2d upsample_bilinear2d
     upsample_linear1d upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_trilinear3d var.correction
-    var.dim vdot view_as_complex_copy view_as_real_copy view_copy view_copy.dtype vstack where.self xlogy.Scalar_Other
-    xlogy.Scalar_Self xlogy.Tensor zeros
+    var.dim vdot view_as_complex_copy view_as_real_copy view_copy view_copy.dtype vstack where.self
+    xlogy.Scalar_Other xlogy.Scalar_Self xlogy.Tensor zeros
     """.split()  # noqa: SIM905
 )
 SEVERAL = frozenset(

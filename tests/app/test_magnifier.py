@@ -57,9 +57,9 @@ def test_what_is_typed_stays_where_it_was(qtbot: QtBot, run: Callable[..., MainW
     assert line.text() == "x + 1"
 
 
-def test_no_size_is_larger_than_there_is_room_for(qtbot: QtBot, window: MainWindow) -> None:
+def test_no_size_is_larger_than_there_is_room_for(run: Callable[..., MainWindow]) -> None:
+    window = run("x = 1\n")
     window.resize(1280, 800)
-    window.open("no such file")
     for _ in range(2 * len(FACTORS)):
         window.zoom(1)
     least = window.workbench.minimumSizeHint()

@@ -43,6 +43,16 @@ def last_texts(work: Any) -> dict[str, str]:
     return {event.name: event.text for event in work.events(NameBound)}
 
 
+def paused_and_stepped(work: Any, steps: int) -> Any:
+    """Pause the script, step over some lines, and return the state there."""
+    work.send(Pause())
+    stopped = work.wait(Stopped)
+    for _ in range(steps):
+        work.send(Step("line", "over"))
+        stopped = work.wait(Stopped)
+    return work.state(stopped.step)
+
+
 def test_a_long_loop_is_rationed_and_its_names_are_right_afterwards(recorded: Callable[..., Any]) -> None:
     done = recorded(LOOP)
     assert {event.line for event in done.events(LineRationed)} == {2, 3, 4}
@@ -69,12 +79,7 @@ def test_a_pause_in_a_rationed_loop_sees_everything_again(
 ) -> None:
     started = work(script("n = 0\nwhile True:\n    n += 1\n    m = n\n"), break_on_start=False)
     started.until(LineRationed)
-    started.send(Pause())
-    started.wait(Stopped)
-    for _ in range(4):
-        started.send(Step("line", "over"))
-        stopped = started.wait(Stopped)
-    names = started.state(stopped.step).frames[0].names
+    names = paused_and_stepped(started, 4).frames[0].names
     assert int(names["n"].text) - int(names["m"].text) in (0, 1)
     started.send(Run())
     started.send(Pause())
@@ -112,12 +117,7 @@ def test_a_pause_in_a_call_that_was_not_recorded_and_has_deleted_an_argument(
     """
     started = work(script(textwrap.dedent(source)), break_on_start=False)
     started.until(OutputWritten)
-    started.send(Pause())
-    started.wait(Stopped)
-    for _ in range(3):
-        started.send(Step("line", "over"))
-        stopped = started.wait(Stopped)
-    frame = started.state(stopped.step).frames[-1]
+    frame = paused_and_stepped(started, 3).frames[-1]
     assert frame.function == "spin" and frame.line in (4, 5)
     assert {"rounds", "i", "k"} <= set(frame.names) and "extra" not in frame.names
 
