@@ -16,6 +16,7 @@ from typing import Any
 from stridescope.engine.autograd.formula import Derivative, Formula
 from stridescope.engine.autograd.plan import FACETS, INCOMING
 from stridescope.engine.dispatch.frozen import refusing
+from stridescope.engine.dispatch.out_rule import USUAL, Out
 from stridescope.engine.dispatch.pinned import pinning
 from stridescope.engine.dispatch.return_types import with_names
 from stridescope.engine.dispatch.schema import Schema, parse
@@ -37,8 +38,8 @@ class Op:
     Attributes:
         grads: argument name(s) -> formula; an argument that is not named is not differentiable.
         node: the grad_fn's class name, by default the op's name in camel case with ``Backward0``.
-        out: what ``out=`` computes where that is not the plain form's result: a function of the arguments and the
-            tensor to be written.
+        out: how it takes ``out=``.
+        same_as: the op, by its name with overload, that this one is another name of.
         samples: argument tuples the tests try; a tuple of ints inside stands for a tensor of that shape.
     """
 
@@ -54,7 +55,8 @@ class Op:
     namespace: str
     differentiable_outputs: tuple[int, ...] | None
     quick: Callable[..., Any] | None
-    out: Callable[..., Any] | None = None
+    out: Out = USUAL
+    same_as: str = ""
 
     @property
     def name(self) -> str:
@@ -70,6 +72,11 @@ class Op:
     def kind(self) -> str:
         """``view``, ``kernel`` or ``composite``."""
         return "view" if self.view else "kernel" if self.run else "composite"
+
+    @functools.cached_property
+    def first(self) -> Op:
+        """The op that this one is another name of, which is what ``out=`` calls; most are themselves."""
+        return next((op for op in DECLARED if op.qualified == self.same_as), self)
 
     @functools.cached_property
     def call(self) -> Callable[..., Any]:
@@ -103,13 +110,14 @@ def define(
     differentiable_outputs: Sequence[int] | None = None,
     inplace: bool = False,
     quick: Callable[..., Any] | None = None,
-    out: Callable[..., Any] | None = None,
+    out: Out = USUAL,
+    same_as: str = "",
 ) -> Op:
     """Declare an op; raises ValueError when its parts contradict each other.
 
     ``inplace`` also declares the form with an underscore, which writes the result into ``self``. ``quick`` does what
     ``view`` does on the NumPy array itself, for the shortest path; it returns None (or raises) where it cannot. ``out``
-    gets the arguments and the tensor of ``out=``, and returns what is to be written there.
+    says how ``out=`` is taken, and ``same_as`` which op this is another name of.
     ``method`` says whether Tensor gets it (by default when the first argument is ``self``), ``function`` whether
     ``namespace`` does. ``differentiable_outputs`` lists the results that carry a grad_fn (by default all floating
     ones).
@@ -131,6 +139,7 @@ def define(
         differentiable_outputs=None if differentiable_outputs is None else tuple(differentiable_outputs),
         quick=quick,
         out=out,
+        same_as=same_as,
     )
     DECLARED.append(op)
     if inplace:

@@ -14,20 +14,15 @@ from stridescope.engine.autograd.modes import ForwardMode, grad_mode
 from stridescope.engine.dispatch.halfway import tell_written, written_before
 from stridescope.engine.dispatch.op import Op
 from stridescope.engine.dispatch.out_dtypes import (
-    CASTING,
-    FACTORIES,
-    OF_COMPLEX,
-    OF_OUT,
     TRANSFORMS,
     other_dtype,
     refusal,
     refusal_of_one,
 )
+from stridescope.engine.dispatch.out_rule import Gradients
 from stridescope.engine.dispatch.overlap import PARTIAL, is_lazy, refuse_lazy_overlap, refuse_overlap
-from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import Guarded, Pointwise, flattened, is_of_kernel, placed, store
-from stridescope.engine.dtype import bool_
 from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.tensor import Scratch, Tensor, bump_version, moved, resize
 from stridescope.engine.warn import internal, warn
@@ -38,49 +33,14 @@ RESIZED = (
     "have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with "
     "t.resize_(0)."
 )
-# Ops whose writing PyTorch does not count once, and ops that may not write over what they read.
-BUMPS = {"kron": 0, "empty": 0, "nanmean": 2}
-# Ops that ask for the dtype of ``out`` before they look at the indices, and the errors that come even before that.
-DTYPE_FIRST = frozenset(("take", "gather", "index_select", "masked_select"))
-DTYPE_AT_ONCE = frozenset(("logsumexp", "amax", "amin", "any", "all", "dot", "vdot", "where"))
-EARLIER = (
-    "Dimension", "index_select(): Expected", "index_select(): Index", "masked_select: expected", "take(): Expected",
-)  # fmt: skip
-# Ops that refuse an expanded ``out`` before they resize it, as all pointwise ones do.
-MEMORY_FIRST = frozenset((
-    "abs", "angle", "complex", "conj_physical", "diff", "ger", "index_select", "ldexp", "lerp", "masked_select",
-    "nonzero", "outer", "polar", "polygamma", "round", "scatter", "scatter_add", "scatter_reduce", "special_expit",
-    "special_gammainc", "special_gammaincc", "special_gammaln", "special_polygamma", "special_psi", "square", "take",
-    "true_divide", "where",
-))  # fmt: skip
-# Ops whose results have no gradient: ``out`` may require one, and so may what they read.
-UNTRACKED = frozenset(
-    (
-        "eq", "ne", "lt", "le", "gt", "ge", "not_equal", "less", "less_equal", "greater", "greater_equal",
-        "logical_and", "logical_or", "logical_xor", "logical_not", "any", "all", "argmax", "argmin", "isposinf",
-        "isneginf", "signbit", "bucketize", "searchsorted", "isin", "histc", "multinomial", "nonzero",
-    )
-)  # fmt: skip
-# Ops that autograd does not know at all: only leaves that require grad may not be written.
-WITHOUT_FORMULA = frozenset(
-    (
-        "floor_divide", "heaviside", "gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
-        "bitwise_left_shift", "bitwise_right_shift", "rand", "randn", "randint", "randperm", "arange", "full", "eye",
-        "linspace", "logspace", "zeros", "ones", "empty",
-    )
-)  # fmt: skip
-APART = frozenset(
-    (
-        "kthvalue", "topk", "gather", "scatter", "take", "masked_select", "index_select", "index_copy", "scatter_add",
-        "cat", "concat", "concatenate",
-    )
-)  # fmt: skip
 
 
 def write_out(op: Op, values: list[Any], out: Any) -> Any:
     """Run the op without recording a graph and write its results into ``out`` (one tensor or several)."""
     targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
-    at_once = isinstance(op.run, (Pointwise, Guarded)) or op.name in MEMORY_FIRST
+    _refuse_batches(op, values, targets)
+    op = op.first
+    at_once = isinstance(op.run, (Pointwise, Guarded)) or op.out.memory_first
     _refuse_before(op, values, targets, at_once)
     enabled, grad_mode.enabled = grad_mode.enabled, False
     try:
@@ -103,28 +63,29 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
     return targets if isinstance(result, (tuple, list)) else out
 
 
-def _refuse_before(op: Op, values: list[Any], targets: tuple[Tensor, ...], at_once: bool) -> None:
-    """Refuse what PyTorch refuses before it computes; ``at_once`` are the ops that look at the memory then."""
+def _refuse_batches(op: Op, values: list[Any], targets: tuple[Tensor, ...]) -> None:
     if Lockstep.levels and run_of([values, targets]) is not None:
         raise RuntimeError(
             f"Batching rule not implemented for aten::{op.name}.out; the fallback path doesn't work on out= or view "
             "ops."
         )
-    if op.name in FACTORIES and (asked := _asked_dtype(op, values)) not in (None, targets[0].dtype):
+
+
+def _refuse_before(op: Op, values: list[Any], targets: tuple[Tensor, ...], at_once: bool) -> None:
+    """Refuse what PyTorch refuses before it computes; ``at_once`` are the ops that look at the memory then."""
+    if op.out.factory and (asked := _asked_dtype(op, values)) not in (None, targets[0].dtype):
         raise other_dtype(asked, targets[0].dtype)
     _refuse_gradients(op, values, targets)
-    if op.name in DTYPE_AT_ONCE:
-        want = bool_ if op.name in ("any", "all") else values[0].dtype
-        if op.name == "where":
-            want = result_type(*values[1:3])
-        if (refused := refusal(op.name, want, targets[0].dtype)) is not None:
+    if op.out.dtype_at_once is not None:
+        refused = refusal(op.name, op.out.dtype_at_once(*values), targets[0].dtype)
+        if refused is not None:
             raise refused
     if isinstance(op.run, (Pointwise, Guarded)):
         op.run.admit(*values)
     for target in targets:
         if at_once:
             refuse_overlap(target, values)
-        if op.name in APART:
+        if op.out.apart:
             _refuse_sharing(target, values)
 
 
@@ -137,7 +98,7 @@ def _write_all(
     several = len(results) > 1
     if several:
         _refuse_dtypes(op.name, targets, results)
-    plain = several or op.qualified in CASTING or (op.name in OF_COMPLEX and values[0].dtype.is_complex)
+    plain = several or (op.out.casts is not None and op.out.casts(*values))
     for target, one in zip(targets, results, strict=False):
         if one is target:  # an op that leaves it as it was
             continue
@@ -147,7 +108,7 @@ def _write_all(
             refuse_lazy_overlap(target)
         if isinstance(op.run, Pointwise):
             _refuse_reshaping_an_operand(target, one._array.shape, values)
-        written(target, one, "" if plain else op.name, () if at_once else values)
+        written(target, one, "" if plain else op.name, () if at_once else values, op.out.counts)
 
 
 def _refuse_count(name: str, given: int, wanted: int) -> None:
@@ -175,7 +136,7 @@ def _asked_dtype(op: Op, values: list[Any]) -> Any:
 def _in_dtype_of_out(op: Op, values: list[Any], target: Tensor) -> list[Any]:
     """The arguments of a reduction that computes in the dtype of ``out`` where none is asked for."""
     names = [argument.name for argument in op.schema.arguments]
-    if op.name not in OF_OUT or "dtype" not in names or values[names.index("dtype")] is not None:
+    if not op.out.own_dtype or "dtype" not in names or values[names.index("dtype")] is not None:
         return values
     return [target.dtype if name == "dtype" else value for name, value in zip(names, values, strict=True)]
 
@@ -183,9 +144,9 @@ def _in_dtype_of_out(op: Op, values: list[Any], target: Tensor) -> list[Any]:
 def _computed(op: Op, values: list[Any], targets: tuple[Tensor, ...]) -> Any:
     """The result; that its dtype does not fit ``out`` is said before anything that the kernel refuses."""
     try:
-        return op.call(*values) if op.out is None else op.out(*values, targets[0])
+        return op.call(*values) if op.out.into is None else op.out.into(*values, targets[0])
     except (NotImplementedError, RuntimeError, IndexError) as error:
-        if op.name in DTYPE_FIRST and not str(error).startswith(EARLIER):
+        if op.out.dtype_first is not None and not str(error).startswith(op.out.dtype_first):
             raise refusal(op.name, values[0].dtype, targets[0].dtype) or error from None
         given = next((v for v in flattened(values) if isinstance(v, Tensor)), None)
         if given is None or not is_of_kernel(error):
@@ -194,7 +155,7 @@ def _computed(op: Op, values: list[Any], targets: tuple[Tensor, ...]) -> Any:
         if isinstance(op.run, Pointwise):
             shape, kind = op.run.outcome(values)
             _refuse_reshaping_an_operand(targets[0], shape, values)
-        refused = None if op.name in OF_OUT or op.out else refusal(op.name, kind, targets[0].dtype)
+        refused = None if op.out.own_dtype or op.out.into else refusal(op.name, kind, targets[0].dtype)
         if refused is None and isinstance(op.run, Pointwise) and targets[0]._array.shape != shape:
             sources = [placed(value, kind) for value in values[: op.run.operands(len(values))]]
             resized(targets[0], shape, op.run.strides(shape, sources))  # which PyTorch does before its kernel refuses
@@ -218,10 +179,10 @@ def _refuse_gradients(op: Op, values: list[Any], targets: Sequence[Tensor]) -> N
         raise NotImplementedError(
             f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
-    if not grad_mode.enabled or op.name in UNTRACKED:
+    if not grad_mode.enabled or op.out.gradients is Gradients.FREE:
         return
     label = op.name
-    if op.name in WITHOUT_FORMULA:
+    if op.out.gradients is Gradients.LEAVES:
         label, tensors = f"aten::{op.name}", [t for t in targets if t._node is None]
     if any(t._requires_grad for t in tensors):
         raise RuntimeError(
@@ -240,9 +201,10 @@ def _refuse_sharing(target: Tensor, values: list[Any]) -> None:
             raise RuntimeError(PARTIAL)
 
 
-def written(target: Tensor, result: Tensor, name: str = "", reads: Sequence[Any] = ()) -> Tensor:
+def written(target: Tensor, result: Tensor, name: str = "", reads: Sequence[Any] = (), counts: int = 1) -> Tensor:
     """Write a result of the op ``name``, which ``reads`` these, into ``target``, which takes its shape.
 
+    The write ``counts`` so often.
     Raises RuntimeError (``cat`` and its like TypeError) when the dtype does not fit, or memory is shared.
     """
     refused = refusal(name, result.dtype, target.dtype)
@@ -253,7 +215,7 @@ def written(target: Tensor, result: Tensor, name: str = "", reads: Sequence[Any]
     filled(target, result)
     if target._inference:
         check_inference(target)
-    for _ in range(BUMPS.get(name, 1)):
+    for _ in range(counts):
         bump_version(target)
     return target
 

@@ -77,20 +77,9 @@ PLACES: dict[str, str] = {
 }  # fmt: skip
 # What is said of the first result, where that has to be of one dtype and the second has its own rule.
 FIRST: dict[str, str] = dict.fromkeys(("cummax", "cummin"), "expected scalar_type {want} but found {got}")
-# Overloads that are elementwise ops like any other, whatever their names say above.
-CASTING = frozenset(("clamp.Tensor", "clip.Tensor", "clamp_min.Tensor", "clamp_max.Tensor"))
 # Fourier transforms.
 TRANSFORMS = frozenset(f"fft_{kind}{dims}" for kind in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
                        for dims in ("", "2", "n"))  # fmt: skip
-# Ops that make a tensor from nothing: a ``dtype`` has to be that of ``out``.
-FACTORIES = frozenset(("zeros", "ones", "empty", "rand", "randn", "full", "arange", "linspace", "eye", "logspace",
-                       "randint", "randperm", "normal"))  # fmt: skip
-# Ops that give complex numbers' real parts to any dtype that holds them.
-OF_COMPLEX = frozenset(("abs", "absolute"))
-# Reductions whose ``dtype`` is that of ``out``, where none is given.
-OF_OUT = frozenset(
-    ("sum", "prod", "cumsum", "cumprod", "arange", "linspace", "logspace", "range", "eye", "full", "normal")
-)
 
 
 def refusal_of_one(name: str, place: int, want: dtype, got: dtype) -> Exception | None:

@@ -55,6 +55,7 @@ def _add(op: Op, base: str, second: str) -> None:
         samples=op.samples,
         method=bool(method),
         function=op.function,
+        same_as=op.qualified,
     )
 
 

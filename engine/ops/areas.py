@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dtype import BOOL, uint8
 from stridescope.engine.layout import wrap_dim, wrap_dims
 from stridescope.engine.ops.arithmetic import mul_scalar
@@ -59,6 +60,7 @@ define(
     "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
     doc="The differences of neighbours along a dim.",
     composite=_diff,
+    out=Out(memory_first=True),
     samples=[((3, 4),)],
 )
 

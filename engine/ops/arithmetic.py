@@ -10,6 +10,7 @@ import numpy as np
 from stridescope.engine.autograd.formula import Derivative, Formula
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import DECLARED, define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.result_strides import tensor_strides
 from stridescope.engine.dispatch.run import Guarded, Pointwise, laid_out, pointwise, with_number
 from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, bool_, cpp_name, dtype, float64
@@ -413,6 +414,7 @@ lerp = define(
     "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
     doc="Goes from self towards end by a share of the way for each element.",
     run=Guarded(_check_lerp_tensor, _lerp_tensor_kernel),
+    out=Out(memory_first=True),
     node="LerpBackward1",
     grads={
         "self": lambda grad, weight: grad * conj(_rest_of(weight)),
@@ -427,6 +429,7 @@ lerp_scalar = define(
     "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
     doc="Goes from self towards end by a share of the way.",
     run=Guarded(_check_lerp, _lerp_kernel),
+    out=Out(memory_first=True),
     node="LerpBackward0",
     grads={
         "self": lambda grad, weight: grad * (1 - conj(weight)),

@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import LEAVES
 
 
 def _logic(name: str, function: Callable[..., Any], words: str) -> None:
@@ -22,6 +23,7 @@ def _logic(name: str, function: Callable[..., Any], words: str) -> None:
             f"{name}.{overload}({arguments}) -> Tensor",
             doc=f"The bits of both, combined by {words}.",
             run=run,
+            out=LEAVES,
             method=inplace,
             inplace=inplace,
         )
@@ -38,6 +40,7 @@ define(
     "bitwise_not(Tensor self) -> Tensor",
     doc="All bits turned over; for bool the opposite.",
     run=elementwise(np.invert, "bitwise_not_cpu", "bi"),
+    out=LEAVES,
     inplace=True,
 )
 
@@ -68,6 +71,7 @@ def _shift(name: str, function: Callable[..., Any], label: str, words: str) -> N
             f"{name}.{overload}({arguments}) -> Tensor",
             doc=f"The bits moved to the {words}.",
             run=run,
+            out=LEAVES,
             method=inplace,
             inplace=inplace,
         )

@@ -8,6 +8,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.overlap import MASKED_FILL, is_lazy, warn_of_expanded, writable
 from stridescope.engine.dispatch.promote import common, result_type
 from stridescope.engine.dispatch.result_strides import output_strides
@@ -79,6 +80,7 @@ where: Op = define(
     "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor",
     doc="Takes from self where the condition holds, else from other.",
     run=_where,
+    out=Out(memory_first=True, dtype_at_once=lambda _, self, other: result_type(self, other)),
     node="WhereBackward0",
     grads={
         "self": lambda grad, condition: where.call(condition, grad, 0),

@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import FREE
 from stridescope.engine.dispatch.run import into, pointwise, resolved
 from stridescope.engine.dtype import FLOAT, bool_, scalar_name
 from stridescope.engine.ops.arithmetic import real_if
@@ -28,6 +29,7 @@ def _compare(name: str, function: Callable[..., Any], words: str, takes: str) ->
             f"{name}.{kind}(Tensor self, {kind} other) -> Tensor",
             doc=f"Whether each element is {words} other's.",
             run=run,
+            out=FREE,
             samples=[((3, 4), (4,))] if kind == "Tensor" else [((3, 4), 0.5)],
         )
         define(
@@ -60,6 +62,7 @@ for _name, _logic, _words in (
         f"{_name}(Tensor self, Tensor other) -> Tensor",
         doc=f"Logical {_words}; every value but zero is true.",
         run=pointwise(_logic, gives=bool_),
+        out=FREE,
         samples=[((3, 4), (4,))],
         inplace=True,
     )
@@ -68,6 +71,7 @@ logical_not = define(
     "logical_not(Tensor self) -> Tensor",
     doc="Whether each element is zero.",
     run=pointwise(np.logical_not, gives=bool_),
+    out=FREE,
     samples=[((3, 4),)],
     inplace=True,
 )

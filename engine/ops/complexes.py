@@ -9,6 +9,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.result_strides import output_strides
 from stridescope.engine.dispatch.run import cast, laid_out, resolved
@@ -191,6 +192,7 @@ define(
     "conj_physical(Tensor self) -> Tensor",
     doc="The conjugates, computed; real tensors as they are.",
     composite=_conj_physical,
+    out=Out(memory_first=True),
 )
 
 
@@ -257,6 +259,7 @@ define(
     "complex(Tensor real, Tensor imag) -> Tensor",
     doc="Complex numbers out of their parts.",
     run=_complex,
+    out=Out(memory_first=True),
     grads={"real,imag": lambda grad, real, imag: (grad.real, grad.imag)},
     samples=[((3, 4), (4,))],
 )
@@ -264,6 +267,7 @@ define(
     "polar(Tensor abs, Tensor angle) -> Tensor",
     doc="Complex numbers out of sizes and angles.",
     run=_polar,
+    out=Out(memory_first=True),
     grads={"abs,angle": _polar_grads},
     samples=[((3, 4), (4,))],
 )
@@ -295,6 +299,7 @@ define(
     "angle(Tensor self) -> Tensor",
     doc="The angle of each complex number; 0 or pi for real ones.",
     run=_angle,
+    out=Out(memory_first=True),
     grads={"self": _angle_grad},
     samples=[((3, 4),)],
 )

@@ -15,6 +15,7 @@ from stridescope.engine.device import CPU, META, DefaultDevice, device
 from stridescope.engine.devices.registry import device_at
 from stridescope.engine.devices.streams import current_device_index, current_stream
 from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.out_rule import FACTORY, RANGE, Gradients, Out
 from stridescope.engine.dispatch.run import laid_out
 from stridescope.engine.dtype import default_float, dtype, of_number
 from stridescope.engine.layout import Layout, memory_format, strides_in_order
@@ -139,14 +140,18 @@ empty = define(
     run=lambda size, dtype, layout, device, pin_memory, requires_grad, memory_format: unset(
         _formatted(size, dtype, device, requires_grad, memory_format)
     ),
+    out=Out(counts=0, factory=True, gradients=Gradients.LEAVES),
 )
-zeros = define(f"zeros(SymInt[] size, {OPTIONS}) -> Tensor", doc="All zeros.", run=_zeros)
+zeros = define(f"zeros(SymInt[] size, {OPTIONS}) -> Tensor", doc="All zeros.", run=_zeros, out=FACTORY)
 ones = define(
     f"ones(SymInt[] size, {OPTIONS}) -> Tensor",
     doc="All ones.",
     run=lambda size, dtype, layout, device, pin_memory, grad: _filled(size, 1, dtype, device, grad),
+    out=FACTORY,
 )
-full = define(f"full(SymInt[] size, Scalar fill_value, {OPTIONS}) -> Tensor", doc="One value everywhere.", run=_full)
+full = define(
+    f"full(SymInt[] size, Scalar fill_value, {OPTIONS}) -> Tensor", doc="One value everywhere.", run=_full, out=RANGE
+)
 empty_strided = define(
     f"empty_strided(SymInt[] size, SymInt[] stride, {OPTIONS}) -> Tensor",
     doc="A tensor with sizes and strides of your own, contents nobody set.",

@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.run import cast, into, resolved
 from stridescope.engine.dtype import BOOL, FLOAT, INTEGER, cpp_name, dtype, int64
 from stridescope.engine.layout import wrap_dim
@@ -112,6 +113,7 @@ def _cumulative(name: str, accumulate: Callable[..., Any], grad: Callable[..., A
         f"{name}(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
         doc=doc,
         run=run,
+        out=Out(own_dtype=True),
         grads={"self": grad},
         samples=[((3, 4), 1), ((3, 4), 0)],
     )

@@ -9,6 +9,7 @@ import numpy as np
 from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import define, no_derivative
+from stridescope.engine.dispatch.out_rule import LEAVES
 from stridescope.engine.dispatch.promote import common
 from stridescope.engine.dispatch.run import Guarded, pointwise
 from stridescope.engine.dtype import bfloat16
@@ -143,6 +144,7 @@ floor_divide = define(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     doc="Divides and rounds down.",
     run=_MODES["floor"],
+    out=LEAVES,
     node="NotImplemented",
     grads={"self,other": no_derivative("floor_divide")},
     inplace=True,
@@ -201,5 +203,6 @@ for _name, _function, _words in (
         f"{_name}(Tensor self, Tensor other) -> Tensor",
         doc=f"The {_words} of each pair.",
         run=elementwise(_function, f"{_name}_cpu", "i"),
+        out=LEAVES,
         inplace=True,
     )

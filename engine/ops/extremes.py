@@ -11,6 +11,7 @@ import numpy as np
 from stridescope.engine.autograd.blank import zeros
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import FREE, Gradients, Out, own_dtype
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import BOOL, bool_, int64, scalar_name, uint8
 from stridescope.engine.layout import wrap_dim
@@ -170,6 +171,7 @@ for _name, _reduce, _pick, _word in (
         f"a{_name}(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
         doc=f"The {_word} elements along some dims; equal ones share the gradient.",
         run=_amax(f"a{_name}", f"{_name}_values_cpu", _reduce),
+        out=Out(dtype_at_once=own_dtype),
         grads={"self": _amax_grad},
         samples=[((3, 4), (1,)), ((3, 4), (0,), True)],
     )
@@ -177,6 +179,7 @@ for _name, _reduce, _pick, _word in (
         f"arg{_name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
         doc=f"Where the {_word} element stands.",
         run=_arg(f"arg{_name}", _pick),
+        out=FREE,
         samples=[((3, 4),), ((3, 4), 1)],
     )
 
@@ -258,23 +261,33 @@ def _logic(reduce: Callable[..., Any]) -> Callable[..., Tensor]:
     return run
 
 
+def _logic_out(into: Callable[..., Any] | None = None) -> Out:
+    return Out(into, dtype_at_once=lambda *_: bool_, gradients=Gradients.FREE)
+
+
 for _name, _logical, _doc in (
     ("all", np.all, "Whether no element is zero."),
     ("any", np.any, "Whether an element is not zero."),
 ):
-    define(f"{_name}(Tensor self) -> Tensor", doc=_doc, run=_logic(_logical), samples=[((3, 4),)])
+    define(
+        f"{_name}(Tensor self) -> Tensor",
+        doc=_doc,
+        run=_logic(_logical),
+        out=_logic_out(),
+        samples=[((3, 4),)],
+    )
     define(
         f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
         doc=_doc,
         run=_logic(_logical),
-        out=_logic_into(_logic(_logical)),
+        out=_logic_out(_logic_into(_logic(_logical))),
         samples=[((3, 4), (0, 1))],
     )
     define(
         f"{_name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
         doc=_doc,
         run=_logic(_logical),
-        out=_logic_into(_logic(_logical)),
+        out=_logic_out(_logic_into(_logic(_logical))),
         samples=[((3, 4), 1)],
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from stridescope.engine.autograd.blank import zeros_like
 from stridescope.engine.dispatch.halfway import halfway
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import INTEGER, int64, scalar_name
 from stridescope.engine.layout import dense_strides_like
@@ -38,6 +39,7 @@ define(
     "take(Tensor self, Tensor index) -> Tensor",
     doc="Reads by positions in the flat tensor.",
     run=_take,
+    out=Out(memory_first=True, apart=True, dtype_first=("take(): Expected",)),
     grads={"self": lambda grad, self, index: zeros_like(self).put_(index, grad, True)},
 )
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.out import warn_of_growth
+from stridescope.engine.dispatch.out_rule import USUAL, Out
 from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import INTEGER, default_float, dtype, scalar_name
 from stridescope.engine.layout import strides_in_order, wrap_dim
@@ -382,7 +383,7 @@ for _name, _rule in (
             f"fft_{_name}{_suffix}(Tensor self, SymInt[1]? s=None, {_dim}, str? norm=None) -> Tensor",
             doc=f"{_name} over {'two' if _suffix == '2' else 'several'} dims.",
             composite=_rule,
-            out=_ihfftn_into if _rule is _ihfftn else None,
+            out=Out(_ihfftn_into) if _rule is _ihfftn else USUAL,
             method=False,
             namespace="torch.fft",
         )

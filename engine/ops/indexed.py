@@ -9,6 +9,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.halfway import halfway, tell_written
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.overlap import is_lazy, refuse_overlap, refuse_shared, warn_of_expanded, writable
 from stridescope.engine.dispatch.run import into, laid_out, on_copy, resolved
 from stridescope.engine.dtype import BOOL, COMPLEX, FROM_NUMPY, bool_, int32, int64, scalar_name, uint8
@@ -305,6 +306,7 @@ for _mark, _alias, _run in (  # the first writes into a copy with a storage of i
         f"index_copy{_mark}(Tensor{_alias} self, int dim, Tensor index, Tensor source) -> Tensor{_alias}",
         doc="Writes source's slices over those that index names along a dim.",
         run=_run,
+        out=Out(apart=True),
         node="IndexCopyBackward0",
         grads={
             "self": lambda grad, dim, index: grad.index_fill(dim, index, 0),

@@ -10,6 +10,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.one_device import one_device
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.run import cast, laid_out, resolved
 from stridescope.engine.dtype import bool_, dtype
@@ -119,6 +120,7 @@ cat = define(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     doc="The tensors one after the other along a dim.",
     run=_cat,
+    out=Out(apart=True),
     grads={
         "tensors": lambda grad, tensors_sym_sizes, tensors_scalar_type, dim: _cat_grad(
             grad, tensors_sym_sizes, tensors_scalar_type, dim
@@ -130,6 +132,7 @@ for _name in ("concat", "concatenate"):
         f"{_name}(Tensor[] tensors, int dim=0) -> Tensor",
         doc="Another name of cat.",
         composite=lambda tensors, dim=0: cat.call(tensors, dim),
+        same_as="cat",
     )
 
 
@@ -173,7 +176,7 @@ stack = define(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     doc="The tensors side by side along a new dim.",
     run=_stack,
-    out=_stack_into,
+    out=Out(_stack_into),
     grads={"tensors": lambda grad, tensors_scalar_type, dim: _stack_grad(grad, tensors_scalar_type, dim)},
 )
 

@@ -12,6 +12,7 @@ from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.out import layout_for, resized
 from stridescope.engine.dispatch.out_dtypes import expected_dtype, refusal
+from stridescope.engine.dispatch.out_rule import Out, own_dtype
 from stridescope.engine.dispatch.overlap import refuse_overlap
 from stridescope.engine.dispatch.run import FLOATS, kernel
 from stridescope.engine.dtype import BOOL, cpp_name, dtype, scalar_name
@@ -80,7 +81,7 @@ mm = define(
     "mm(Tensor self, Tensor mat2) -> Tensor",
     doc="The product of two matrices.",
     run=_mm,
-    out=_mm_into,
+    out=Out(_mm_into),
     grads={
         "self": lambda grad, mat2, self_sym_sizes, self_sym_strides: first_factor_grad(
             grad, mat2, self_sym_sizes, self_sym_strides, 1
@@ -129,7 +130,7 @@ bmm = define(
     "bmm(Tensor self, Tensor mat2) -> Tensor",
     doc="The products of two batches of matrices.",
     run=_bmm,
-    out=_bmm_into,
+    out=Out(_bmm_into),
     grads={
         "self": lambda grad, mat2: grad.bmm(conj(mat2.transpose(1, 2))),
         "mat2": lambda grad, self: conj(self.transpose(1, 2)).bmm(grad),
@@ -224,6 +225,7 @@ dot = define(
     "dot(Tensor self, Tensor tensor) -> Tensor",
     doc="The sum of the products of two vectors' elements.",
     run=_dot,
+    out=Out(dtype_at_once=own_dtype),
     grads={
         "self": lambda grad, tensor: grad * conj(tensor),
         "tensor": lambda grad, self: grad * conj(self),
@@ -234,6 +236,7 @@ vdot = define(
     "vdot(Tensor self, Tensor other) -> Tensor",
     doc="The dot product with the conjugates of the first vector.",
     run=_vdot,
+    out=Out(dtype_at_once=own_dtype),
     grads={
         "self": lambda grad, other: conj(grad) * other,
         "other": lambda grad, self: grad * self,
@@ -365,6 +368,6 @@ matmul = define(
     "matmul(Tensor self, Tensor other) -> Tensor",
     doc="The matrix product, batched over leading dims.",
     composite=_matmul,
-    out=_matmul_into,
+    out=Out(_matmul_into),
     samples=[((3, 4), (4, 5)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((4,), (4, 5))],
 )

@@ -12,6 +12,7 @@ from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.out import warn_of_growth
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.overlap import refuse_lazy_overlap, refuse_overlap
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.result_strides import blank, output_strides
@@ -180,7 +181,7 @@ addmm = define(
     "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     doc="A matrix product, times alpha, added to self times beta.",
     run=_blend("addmm", matrix_product, _check_addmm),
-    out=_addmm_into,
+    out=Out(_addmm_into),
     grads={
         "self": lambda grad, beta: scaled(grad, conj(beta)),
         "mat1": lambda grad, mat2, mat1_sym_sizes, mat1_sym_strides, alpha: first_factor_grad(
@@ -196,7 +197,7 @@ baddbmm = define(
     "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     doc="Batched matrix products, times alpha, added to self times beta.",
     run=_blend("baddbmm", np.matmul, _check_baddbmm),
-    out=_baddbmm_into,
+    out=Out(_baddbmm_into),
     grads={
         "self": lambda grad, beta: scaled(grad, conj(beta)),
         "batch1": lambda grad, batch2, alpha: scaled(grad.bmm(conj(batch2.transpose(1, 2))), conj(alpha)),
@@ -208,7 +209,7 @@ addbmm = define(
     "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
     doc="The sum of batched matrix products, times alpha, added to self times beta.",
     run=_addbmm,
-    out=_addbmm_into,
+    out=Out(_addbmm_into),
     grads={
         "self": lambda grad, beta: scaled(grad, conj(beta)),
         "batch1": lambda grad, batch1, batch2, alpha: scaled(

@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise
 from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.promote import common
 from stridescope.engine.dispatch.result_strides import tensor_strides
 from stridescope.engine.dispatch.run import Guarded, Pointwise, Run, into
@@ -154,6 +155,7 @@ clamp_tensor = define(
     "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
     doc="Cuts off what lies below min or above max, each element by limits of its own.",
     run=_clamped,
+    out=Out(casts=lambda *_: True),
     node="ClampBackward0",
     grads={"self": _clamp_grad, "min,max": _limit_grads},
     samples=[((3, 4), (4,), (4,))],
@@ -214,6 +216,7 @@ def _one_sided(name: str, argument: str, run: Run, pairs: Run, doc: str) -> None
         f"{name}.Tensor(Tensor self, Tensor {argument}) -> Tensor",
         doc=doc,
         run=pairs,
+        out=Out(casts=lambda *_: True),
         node=f"{node}Backward1",
         grads={"self": self_grad, argument: limit_grad},
         samples=[((3, 4), (4,))],

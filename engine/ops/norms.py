@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import Out, own_dtype
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, default_float, dtype, scalar_name
 from stridescope.engine.layout import wrap_dim
@@ -332,7 +333,7 @@ define(
     "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
     doc="The logarithm of the sum of exponentials, without overflow.",
     run=_logsumexp,
-    out=_logsumexp_into,
+    out=Out(_logsumexp_into, dtype_at_once=own_dtype),
     grads={"self": _logsumexp_grad},
     samples=[((3, 4), (1,))],
 )

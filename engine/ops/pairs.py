@@ -11,6 +11,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import define, no_derivative
 from stridescope.engine.dispatch.out import warn_of_growth
+from stridescope.engine.dispatch.out_rule import LEAVES, Out
 from stridescope.engine.dispatch.result_strides import like_strides, output_strides, row_major
 from stridescope.engine.dispatch.run import Guarded, into, pointwise
 from stridescope.engine.dtype import BOOL, FLOAT, bfloat16, float16, float64, scalar_name
@@ -209,6 +210,7 @@ define(
     "heaviside(Tensor self, Tensor values) -> Tensor",
     doc="0 below zero, 1 above, values at zero.",
     run=Guarded(_check_heaviside, _heaviside_kernel),
+    out=LEAVES,
     node="NotImplemented",
     grads={"self,values": no_derivative("heaviside")},
     inplace=True,
@@ -283,6 +285,7 @@ define(
     "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
     doc="self times 2 to the power of other.",
     run=_ldexp_run,
+    out=Out(memory_first=True),
     node="LdexpBackward0",
     grads=_LDEXP_GRADS,
     samples=[((3, 4), (4,))],

@@ -8,6 +8,7 @@ from typing import Any
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.out_dtypes import refusal
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.parser import refuse_items
 from stridescope.engine.dtype import cpp_name
 from stridescope.engine.layout import wrap_dims
@@ -117,7 +118,7 @@ define(
     "inner(Tensor self, Tensor other) -> Tensor",
     doc="The sums of products over the last dims.",
     composite=_inner,
-    out=_inner_into,
+    out=Out(_inner_into),
     samples=[((3, 4), (2, 4))],
 )
 

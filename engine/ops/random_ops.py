@@ -12,6 +12,7 @@ from stridescope.engine.device import device
 from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import FACTORY
 from stridescope.engine.dispatch.overlap import is_lazy, refuse_internal_overlap
 from stridescope.engine.dispatch.run import on_copy
 from stridescope.engine.dtype import BOOL, COMPLEX, INTEGER, cpp_name, default_float, dtype, int64
@@ -72,6 +73,7 @@ for _name, _filler, _doc in (("rand", _uniform, "Uniform numbers in [0, 1)."), (
         run=lambda size, generator, dtype, layout, device, pin, grad, filler=_filler: _new(
             size, dtype or default_float(), device, grad, filler(generator)
         ),
+        out=FACTORY,
     )
     define(
         f"{_name}_like(Tensor self, {_LIKE}) -> Tensor",
@@ -134,6 +136,7 @@ define(
     run=lambda high, size, generator, dtype, layout, device, pin, grad: _new(
         size, dtype or int64, device, grad, _between(0, high, generator)
     ),
+    out=FACTORY,
 )
 define(
     f"randint.low(SymInt low, SymInt high, SymInt[] size, {_TAIL}) -> Tensor",
@@ -141,6 +144,7 @@ define(
     run=lambda low, high, size, generator, dtype, layout, device, pin, grad: _new(
         size, dtype or int64, device, grad, _between(low, high, generator)
     ),
+    out=FACTORY,
 )
 define(
     f"randint_like(Tensor self, SymInt high, {_LIKE}) -> Tensor",
@@ -179,6 +183,7 @@ define(
     "Device? device=None, bool? pin_memory=False, bool? requires_grad=False) -> Tensor",
     doc="The numbers below n in random order.",
     run=lambda n, generator, dtype, layout, device, pin, grad: _randperm(n, generator, dtype or int64, device, grad),
+    out=FACTORY,
 )
 
 

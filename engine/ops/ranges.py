@@ -11,6 +11,7 @@ from stridescope.engine.device import CPU, device
 from stridescope.engine.dispatch.converters import plain_number
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import RANGE, Out
 from stridescope.engine.dtype import (
     BOOL,
     INTEGER,
@@ -76,16 +77,19 @@ define(
     f"arange(Scalar end, {OPTIONS}) -> Tensor",
     doc="0, 1, … up to end.",
     run=lambda end, dtype, layout, device, pin, grad: _arange(0, end, 1, dtype, device, grad),
+    out=RANGE,
 )
 define(
     f"arange.start(Scalar start, Scalar end, {OPTIONS}) -> Tensor",
     doc="start, start + 1, … up to end.",
     run=lambda start, end, dtype, layout, device, pin, grad: _arange(start, end, 1, dtype, device, grad),
+    out=RANGE,
 )
 define(
     f"arange.start_step(Scalar start, Scalar end, Scalar step=1, {OPTIONS}) -> Tensor",
     doc="start, start + step, … up to end.",
     run=lambda start, end, step, dtype, layout, device, pin, grad: _arange(start, end, step, dtype, device, grad),
+    out=RANGE,
 )
 
 
@@ -104,6 +108,7 @@ define(
     f"range(Scalar start, Scalar end, Scalar step=1, {OPTIONS}) -> Tensor",
     doc="start, start + step, … up to end, end included; deprecated.",
     run=lambda start, end, step, dtype, layout, device, pin, grad: _closed_range(start, end, step, dtype, device, grad),
+    out=Out(own_dtype=True),
 )
 
 
@@ -186,6 +191,7 @@ for _overload, _first, _last in (
         run=lambda start, end, steps, dtype, layout, device, pin, grad: _linspace(
             start, end, steps, dtype, device, grad
         ),
+        out=RANGE,
         method=False,
     )
     define(
@@ -194,6 +200,7 @@ for _overload, _first, _last in (
         run=lambda start, end, steps, base, dtype, layout, device, pin, grad: _logspace(
             start, end, steps, base, dtype, device, grad
         ),
+        out=RANGE,
         method=False,
     )
 
@@ -213,11 +220,13 @@ define(
     f"eye(SymInt n, {OPTIONS}) -> Tensor",
     doc="A matrix with ones on its diagonal.",
     run=lambda n, dtype, layout, device, pin, grad: _eye(n, n, dtype, device, grad),
+    out=RANGE,
 )
 define(
     f"eye.m(SymInt n, SymInt m, {OPTIONS}) -> Tensor",
     doc="A matrix with ones on its diagonal.",
     run=lambda n, m, dtype, layout, device, pin, grad: _eye(n, m, dtype, device, grad),
+    out=RANGE,
 )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.out_dtypes import expected_dtype, refusal
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.run import FLOATS, cast, resolved
 from stridescope.engine.dtype import FLOAT, INTEGER, can_cast, default_float, dtype, int64, scalar_name
 from stridescope.engine.kernels.cascade import LANES, LARGEST, ROWS, cascade_sum, flat_sum
@@ -118,6 +119,7 @@ sum_all = define(
     "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     doc="Adds up all elements.",
     run=_sum_all,
+    out=Out(own_dtype=True),
     node="SumBackward0",
     grads={"self": lambda grad, self_sym_sizes: grad.expand(self_sym_sizes)},
     samples=[((3, 4),)],
@@ -127,6 +129,7 @@ sum_dim = define(
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     doc="Adds up the elements along some dims.",
     run=summed,
+    out=Out(own_dtype=True),
     node="SumBackward1",
     grads={"self": lambda grad, self_sym_sizes, dim, keepdim: restored(grad, self_sym_sizes, dim, keepdim)},
     samples=[((3, 4), (1,)), ((3, 4), (0,), True)],
@@ -162,7 +165,7 @@ nansum = define(
     "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     doc="Adds up the elements that are not NaN.",
     run=_nansum,
-    out=_nansum_into,
+    out=Out(_nansum_into),
     grads={
         "self": lambda grad, self, dim, keepdim: (
             restored(grad.to(self.dtype), self.shape, dim, keepdim) * self.isnan().logical_not()
@@ -234,7 +237,7 @@ mean_all = define(
     "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     doc="The average of all elements.",
     run=_mean_all,
-    out=_mean_of_all_into,
+    out=Out(_mean_of_all_into),
     node="MeanBackward0",
     grads={"self": lambda grad, self_sym_sizes, self_sym_numel: grad.expand(self_sym_sizes) / self_sym_numel},
     samples=[((3, 4),)],
@@ -244,7 +247,7 @@ mean_dim = define(
     "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     doc="The average along some dims.",
     run=_mean,
-    out=_mean_into,
+    out=Out(_mean_into),
     node="MeanBackward1",
     grads={
         "self": lambda grad, self_sym_sizes, dim, self_sym_numel, keepdim: (
@@ -280,7 +283,7 @@ def _nanmean_into(self: Tensor, dim: Any, keepdim: bool, dtype: dtype | None, ou
 define(
     "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     doc="The average of the elements that are not NaN.",
-    out=_nanmean_into,
+    out=Out(_nanmean_into, counts=2),
     composite=lambda self, dim=None, keepdim=False, dtype=None: _nanmean(self, dim, keepdim, dtype),
     samples=[((3, 4), (1,))],
 )
@@ -335,6 +338,7 @@ prod_all = define(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     doc="Multiplies all elements.",
     run=lambda self, dtype: _prod(self, None, False, dtype),
+    out=Out(own_dtype=True),
     node="ProdBackward0",
     grads={"self": lambda grad, self, result: real_if(self.dtype, _prod_all_grad(grad, self.to(grad.dtype), result))},
     samples=[((3, 4),)],
@@ -344,6 +348,7 @@ prod_dim = define(
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     doc="Multiplies the elements along a dim.",
     run=_prod,
+    out=Out(own_dtype=True),
     node="ProdBackward1",
     grads={
         "self": lambda grad, self, result, dim, keepdim: _prod_dim_grad(grad, self.to(grad.dtype), result, dim, keepdim)

@@ -10,6 +10,7 @@ import numpy as np
 from stridescope.engine.autograd.blank import zeros, zeros_like
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import FREE, Out
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.result_strides import blank, like_strides, output_strides
 from stridescope.engine.dispatch.run import Strides, cast, into, laid_out, store
@@ -60,6 +61,7 @@ define(
     "round.decimals(Tensor self, *, int decimals) -> Tensor",
     doc="Rounds to a number of decimals.",
     run=lambda self, decimals: (_round_run if decimals else _round_whole)(self, decimals),
+    out=Out(memory_first=True),
     node="RoundBackward1",
     grads={"self": _zeros},
     inplace=True,
@@ -139,6 +141,7 @@ absolute = define(
     "abs(Tensor self) -> Tensor",
     doc="The size of each element, without its sign.",
     run=_abs_run,
+    out=Out(memory_first=True, casts=lambda self: self.dtype.is_complex),
     grads={"self": lambda grad, self: grad * self.sgn()},
     samples=[((3, 4),)],
 )
@@ -211,6 +214,7 @@ define(
         gives=bool_,
         through=False,
     ),
+    out=FREE,
     samples=[((3, 4),)],
 )
 
@@ -226,6 +230,7 @@ def _check(
         f"{name}(Tensor self) -> Tensor",
         doc=doc,
         run=elementwise(function, name, refuse=refuse, gives=bool_, through=False, strides=strides),
+        out=FREE,
         samples=[((3, 4),)],
     )
 

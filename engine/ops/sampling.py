@@ -11,6 +11,7 @@ from stridescope.engine.device import CPU
 from stridescope.engine.devices.cuda_generator import CudaGenerator
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import FREE, Out
 from stridescope.engine.dispatch.overlap import is_lazy, refuse_internal_overlap
 from stridescope.engine.dispatch.run import laid_out, on_copy, resolved
 from stridescope.engine.dtype import bool_, default_float, int64, scalar_name
@@ -155,6 +156,7 @@ define(
     "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
     doc="Normal numbers with a mean and a deviation each.",
     run=_normal_of,
+    out=Out(own_dtype=True, factory=True),
     grads={
         "mean": lambda grad, mean_sym_sizes: grad.new_zeros(mean_sym_sizes),
         "std": lambda grad, std_sym_sizes: grad.new_zeros(std_sym_sizes),
@@ -166,6 +168,7 @@ define(
     "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor",
     doc="Normal numbers with a mean each.",
     run=_normal_of,
+    out=Out(own_dtype=True, factory=True),
     grads={"mean": lambda grad, mean_sym_sizes: grad.new_zeros(mean_sym_sizes)},
     node="NormalBackward1",
     method=False,
@@ -174,6 +177,7 @@ define(
     "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
     doc="Normal numbers with a deviation each.",
     run=_normal_of,
+    out=Out(own_dtype=True, factory=True),
     grads={"std": lambda grad, std_sym_sizes: grad.new_zeros(std_sym_sizes)},
     node="NormalBackward2",
     method=False,
@@ -185,6 +189,7 @@ define(
     run=lambda mean, std, size, generator, dtype, layout, device, pin, grad: _sized(
         size, mean, std, generator, dtype, device, grad
     ),
+    out=Out(own_dtype=True, factory=True),
     method=False,
 )
 
@@ -244,6 +249,7 @@ define(
     "multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, Generator? generator=None) -> Tensor",
     doc="Indices drawn with the given weights.",
     run=_multinomial,
+    out=FREE,
 )
 
 

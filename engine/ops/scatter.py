@@ -10,6 +10,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.halfway import halfway
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import BOOL, FLOAT, dtype, int32, int64, scalar_name
 from stridescope.engine.layout import wrap_dim
@@ -82,6 +83,7 @@ gather = define(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     doc="Reads the elements that index names along a dim.",
     run=_gather,
+    out=Out(apart=True, dtype_first=("Dimension",)),
     grads={"self": lambda grad, self, dim, index, sparse_grad: _gather_grad(grad, self, dim, index)},
 )
 
@@ -183,6 +185,7 @@ def _define_reducing(overload: str, kind: str) -> None:
         f"scatter.{overload}(Tensor self, int dim, Tensor index, {kind}, *, str reduce) -> Tensor",
         doc="Adds or multiplies into the elements that index names along a dim.",
         run=_scatter_reduce_old,
+        out=Out(memory_first=True, apart=True),
         node="NotImplemented",
         grads={"self": lambda grad: _no_derivative()},
         inplace=True,
@@ -193,6 +196,7 @@ scatter = define(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     doc="Writes src's elements where index says along a dim.",
     run=lambda self, dim, index, src: _scattered("scatter", self, dim, index, src, _assign),
+    out=Out(memory_first=True, apart=True),
     node="ScatterBackward0",
     grads={
         "self": lambda grad, dim, index: grad.scatter(dim, index, 0),
@@ -205,6 +209,7 @@ scatter_value = define(
     "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
     doc="Writes one value where index says along a dim.",
     run=lambda self, dim, index, value: _scattered("scatter", self, dim, index, value, _assign),
+    out=Out(memory_first=True, apart=True),
     node="ScatterBackward1",
     grads={"self": lambda grad, dim, index: grad.scatter(dim, index, 0)},
     inplace=True,
@@ -220,6 +225,7 @@ scatter_add = define(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     doc="Adds src's elements to those that index names along a dim.",
     run=lambda self, dim, index, src: _scattered("scatter", self, dim, index, src, _add),
+    out=Out(memory_first=True, apart=True),
     grads={
         "self": lambda grad: grad,
         "src": lambda grad, dim, index: grad.gather(dim, index),
@@ -349,6 +355,7 @@ define(
     "-> Tensor",
     doc="Reduces src's elements into those that index names along a dim.",
     run=_scatter_reduce,
+    out=Out(memory_first=True),
     node="ScatterReduceBackward0",
     grads={"self,src": scatter_reduce_grads},
     inplace=True,

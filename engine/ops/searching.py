@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import FREE
 from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.dispatch.promote import result_type
 from stridescope.engine.dispatch.recorded import Interceptors
@@ -270,6 +271,7 @@ for _overload, _kind in (("Tensor", "Tensor"), ("Scalar", "Scalar")):
         "str? side=None, Tensor? sorter=None) -> Tensor",
         doc="Where values would have to be put into a sorted sequence.",
         run=_searchsorted,
+        out=FREE,
         method=False,
     )
 
@@ -285,6 +287,7 @@ for _overload, _kind in (("Tensor", "Tensor"), ("Scalar", "Scalar")):
         f"bucketize.{_overload}({_kind} self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
         doc="Which bucket between the boundaries each value falls into.",
         run=_bucketize,
+        out=FREE,
         method=False,
     )
 
@@ -315,6 +318,7 @@ for _overload, _types in (
         f"isin.{_overload}({_types}, *, bool assume_unique=False, bool invert=False) -> Tensor",
         doc="Whether each element is among the test elements.",
         run=_isin,
+        out=FREE,
         method=False,
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 from stridescope.engine.autograd.blank import zeros, zeros_like
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.out import written
+from stridescope.engine.dispatch.out_rule import Gradients, Out
 from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.dispatch.run import resolved
@@ -32,6 +33,7 @@ nonzero = define(
     "nonzero(Tensor self) -> Tensor",
     doc="The index of every element that is not 0, one a row.",
     run=_nonzero,
+    out=Out(memory_first=True, gradients=Gradients.FREE),
     samples=[((3, 4),)],
     function=False,
     method=False,
@@ -118,6 +120,7 @@ masked_select = define(
     "masked_select(Tensor self, Tensor mask) -> Tensor",
     doc="The elements where mask is true, as a 1-d tensor.",
     run=_masked_select,
+    out=Out(memory_first=True, apart=True, dtype_first=("masked_select: expected",)),
     grads={"self": lambda grad, self, mask: _masked_grad(grad, self, mask)},
     samples=[],
 )
@@ -157,6 +160,9 @@ index_select = define(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     doc="The slices along a dim that the index names.",
     run=_index_select,
+    out=Out(
+        memory_first=True, apart=True, dtype_first=("Dimension", "index_select(): Expected", "index_select(): Index")
+    ),
     grads={"self": lambda grad, self_sym_sizes, dim, index: _index_select_grad(grad, self_sym_sizes, dim, index)},
     samples=[],
 )

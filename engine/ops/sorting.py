@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.run import laid_out, resolved
 from stridescope.engine.dtype import BOOL, int64
 from stridescope.engine.kernels import selection
@@ -124,6 +125,7 @@ define(
     "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
     doc="The k largest (or smallest) elements along a dim, and where they stand.",
     run=_topk,
+    out=Out(apart=True),
     grads=_CHOSEN,
     samples=[((3, 4), 2)],
 )
@@ -160,6 +162,7 @@ define(
     "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
     doc="The k-th smallest elements along a dim, and where they stand.",
     run=_kthvalue,
+    out=Out(apart=True),
     grads=_CHOSEN_KEEP,
     samples=[((3, 4), 2)],
 )

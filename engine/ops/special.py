@@ -10,6 +10,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import Op, define, node_name
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.run import into
 from stridescope.engine.dtype import BOOL, FLOAT, INTEGER, default_float, scalar_name
 from stridescope.engine.kernels import bessel
@@ -112,6 +113,7 @@ polygamma: Op = define(
     "polygamma(int n, Tensor self) -> Tensor",
     doc="The n-th derivative of digamma.",
     run=_polygamma_run,
+    out=Out(memory_first=True),
     grads={"self": lambda grad, n, self: grad * polygamma.call(n + 1, self)},
     method=False,
 )
@@ -478,6 +480,7 @@ for _name, _arguments, _target in _SAME:
         composite=lambda *args, target=_target: op_call(target)(*args),
         method=False,
         namespace="torch.special",
+        same_as=_target,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.out_dtypes import refusal
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import INTEGER, can_cast, scalar_name
 from stridescope.engine.ops.reduce import axes, count_of, restored, unreduced, wrapped
@@ -173,7 +174,7 @@ def _family(name: str, run: Callable[..., Any], grad: Callable[..., Any], doc: s
         composite=lambda self, dim, unbiased=True, keepdim=False: whole.call(self, dim, int(unbiased), keepdim),
         method=method,
         samples=[((3, 4), (1,))],
-        out=out and (lambda self, dim, unbiased, keepdim, target: out(self, dim, int(unbiased), keepdim, target)),
+        out=Out(out and (lambda self, dim, unbiased, keepdim, target: out(self, dim, int(unbiased), keepdim, target))),
     )
     whole = define(
         f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
@@ -182,7 +183,7 @@ def _family(name: str, run: Callable[..., Any], grad: Callable[..., Any], doc: s
         run=run,
         grads={"self": grad},
         method=method,
-        out=out,
+        out=Out(out),
     )
     define(
         f"{name}(Tensor self, bool unbiased=True) -> {results}",

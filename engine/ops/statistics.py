@@ -11,6 +11,7 @@ import numpy as np
 from stridescope.engine.autograd.modes import in_cpp
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define, no_derivative
+from stridescope.engine.dispatch.out_rule import FREE
 from stridescope.engine.dispatch.run import cast, resolved
 from stridescope.engine.dtype import (
     FLOAT,
@@ -206,6 +207,7 @@ define(
     "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
     doc="How many elements lie in each of equally wide bins.",
     run=_histc,
+    out=FREE,
 )
 
 

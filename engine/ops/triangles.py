@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.overlap import is_lazy, refuse_internal_overlap, writable
 from stridescope.engine.dispatch.run import cast, on_copy, resolved
 from stridescope.engine.dtype import BOOL, scalar_name
@@ -102,6 +103,7 @@ define(
     "outer(Tensor self, Tensor vec2) -> Tensor",
     doc="The product of each pair of elements of two vectors.",
     composite=_outer,
+    out=Out(memory_first=True),
     samples=[((3,), (4,))],
 )
 
@@ -119,6 +121,7 @@ define(
     "kron(Tensor self, Tensor other) -> Tensor",
     doc="The Kronecker product: each element of self times all of other.",
     composite=_kron,
+    out=Out(counts=0),
     samples=[((2, 3), (3, 2))],
 )
 
@@ -199,6 +202,6 @@ define(
     "cross(Tensor self, Tensor other, int? dim=None) -> Tensor",
     doc="The cross product of vectors of three elements.",
     composite=lambda self, other, dim: _cross(self, other, dim),
-    out=_cross,
+    out=Out(_cross),
     samples=[((4, 3), (4, 3), 1)],
 )

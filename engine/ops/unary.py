@@ -11,6 +11,7 @@ import numpy as np
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.elementwise import Refusal, elementwise
 from stridescope.engine.dispatch.op import Op, define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.result_strides import like_strides
 from stridescope.engine.dispatch.run import into
 from stridescope.engine.ops.arithmetic import conj, mul_scalar
@@ -245,6 +246,7 @@ define(
     "square(Tensor self) -> Tensor",
     doc="Each element times itself.",
     composite=_square,
+    out=Out(memory_first=True),
     samples=[((3, 4),)],
 )
 define(
