@@ -39,10 +39,19 @@ class Belongs:
     def __call__(self, code: types.CodeType) -> bool:
         """Say whether a code object is watched."""
         path = code.co_filename
+        return self.concerns(path) and bool(self._files[path] or code.co_flags & inspect.CO_OPTIMIZED)
+
+    def concerns(self, path: str) -> bool:
+        """Say whether any code of a file is watched."""
         if path not in self._files:
             self._files[path] = self.owns(path)
             self._open[path] = path.startswith(self._also) and not (is_ours(path) and _is_inner(path))
-        return self._files[path] or bool(self._open[path] and code.co_flags & inspect.CO_OPTIMIZED)
+        return self._files[path] or self._open[path]
+
+    @property
+    def steps_into(self) -> bool:
+        """Say whether there are packages to be stepped into."""
+        return bool(self._also)
 
     def owns(self, path: str) -> bool:
         """Say whether a file is the user's; code that stands in no file is not."""

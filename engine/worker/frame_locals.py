@@ -2,7 +2,7 @@
 
 Until 3.12, ``frame.f_locals`` of a function is a copy that Python keeps in the frame: asking for it changes what the
 script got from ``locals()`` before, and keeps alive whatever the script lets go of. Python 3.12 has another door to
-one variable at a time; 3.13 made ``f_locals`` a view. Under ``settrace`` (3.11) the copy is made anyway.
+one variable at a time; 3.13 made ``f_locals`` a view.
 
 All these doors are slow for what a tracer reads at every line. Where the interpreter's own slots are laid out as in
 CPython 3.11 to 3.13 on 64 bits, they are read where they lie, at a tenth of the price (:func:`layout_of`).

@@ -30,9 +30,16 @@ def run_script(path: str, argv: Sequence[str] = (), *, module: bool = False) -> 
 
 
 def run_program(
-    loaded: Loaded, argv: Sequence[str], shown: str = "", failed: Callable[[BaseException], None] | None = None
+    loaded: Loaded,
+    argv: Sequence[str],
+    shown: str = "",
+    failed: Callable[[BaseException], None] | None = None,
+    prepare: Callable[[types.CodeType], types.CodeType] | None = None,
 ) -> int:
-    """Run a program that was read; ``failed`` is told of an exception that nobody handled, after it was printed."""
+    """Run a program that was read, or what ``prepare`` makes of its code.
+
+    ``failed`` is told of an exception that nobody handled, after it was printed.
+    """
     hook.install()
     tracebacks.hide_ours()
     main = types.ModuleType("__main__")
@@ -41,7 +48,7 @@ def run_program(
     sys.argv = [loaded.filename if loaded.spec else shown or loaded.filename, *argv]
     _put_first(loaded.folder)
     try:
-        _run(loaded, main)
+        _run(loaded, main, prepare or _as_it_is)
         return 0
     except SystemExit as error:
         return _asked_status(error)
@@ -52,9 +59,13 @@ def run_program(
         return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
 
 
-def _run(loaded: Loaded, main: types.ModuleType) -> None:
+def _as_it_is(code: types.CodeType) -> types.CodeType:
+    return code
+
+
+def _run(loaded: Loaded, main: types.ModuleType, prepare: Callable[[types.CodeType], types.CodeType]) -> None:
     """Execute the program's code, as deep a recursion as Python itself would give it."""
-    code = loaded.compile()
+    code = prepare(loaded.compile())
     sys.setrecursionlimit(sys.getrecursionlimit() + _depth())
     exec(code, main.__dict__)
 

@@ -91,7 +91,9 @@ class RecordedRun:
         for name in set(GIVEN).intersection(self.detail.step_into):
             importlib.import_module(ROOM + name)  # importing it is nothing to step into
         self._watch.start()
-        self._status = run_program(self.loaded, self.program.argv, self.program.path, self._note_failure)
+        self._status = run_program(
+            self.loaded, self.program.argv, self.program.path, self._note_failure, self._watch.prepare
+        )
         return self._status
 
     def _note_failure(self, error: BaseException) -> None:

@@ -51,7 +51,11 @@ def without_ours(first: types.TracebackType | None, too_deep: bool = False) -> t
 
 
 def _is_at_its_start(entry: types.TracebackType) -> bool:
-    return entry.tb_frame.f_code.co_code[entry.tb_lasti] == dis.opmap["RESUME"]
+    """Say whether a call was only about to begin: it stands where RESUME does, or in what was added to tell of it."""
+    code, unit = entry.tb_frame.f_code, entry.tb_lasti >> 1
+    columns = [column for _, _, column, _ in code.co_positions()]
+    begin = code.co_code[::2].index(dis.opmap["RESUME"])
+    return unit == begin or columns[unit] is None and columns[begin] is not None
 
 
 def entries(entry: types.TracebackType | None) -> Iterator[types.TracebackType]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import os
 import types
-from collections.abc import Callable
 
 from stridescope.engine.autograd.relay import Relay
 from stridescope.engine.events import (
@@ -21,6 +20,7 @@ from stridescope.engine.events import (
     SourceSeen,
     journal,
 )
+from stridescope.engine.worker.belongs import Belongs
 from stridescope.engine.worker.bindings import Bindings, emit
 from stridescope.engine.worker.calls import Call, Code
 from stridescope.engine.worker.frame_locals import locals_of
@@ -36,14 +36,14 @@ SAMPLES_PER_FLUSH = 64
 class Tracer:
     """Turns what Python does in the user's files into events."""
 
-    def __init__(self, belongs: Callable[[types.CodeType], bool], every_line: bool = False) -> None:
+    def __init__(self, belongs: Belongs, every_line: bool = False) -> None:
         self.calls: dict[int, Call] = {}  # by id(frame); a frame object as the key would keep its values alive
         self.positions = Positions(self.calls)
         self.positions.wake = self._wake  # type: ignore[method-assign]
         self.sources: dict[str, int] = {}
         self._real_paths: dict[int, str] = {}
         self.main: Call | None = None
-        self._belongs = belongs
+        self.belongs = belongs
         self._codes: dict[int, Code | None] = {}
         self._kept: list[types.CodeType] = []  # every code asked for: its id stays its own
         self._numbers = itertools.count(1)
@@ -67,7 +67,7 @@ class Tracer:
             return self._meet(code)
 
     def _meet(self, code: types.CodeType) -> Code | None:
-        known = Code(code, self.source_of(code.co_filename)) if self._belongs(code) else None
+        known = Code(code, self.source_of(code.co_filename)) if self.belongs(code) else None
         self._codes[id(code)] = known
         self._kept.append(code)
         return known
@@ -226,33 +226,37 @@ class Tracer:
             elif self.ration.count_free_call(call.code, self._dear):
                 self._hush(call.code)
 
-    def unwind(self, frame: types.FrameType, error: BaseException) -> None:
+    def unwind(self, frame: types.FrameType, error: BaseException, at: int | None = None) -> None:
         """A call ends by an exception; that it ended is told when someone handles it, so that a failure stays seen."""
         call = self.calls.get(id(frame))
         if call is None:
             return
         if self._raised != id(error):
-            self.raised(frame, error)
+            self.raised(frame, error, at)
         if call is not self.main:
             del self.calls[id(frame)]
             self._unwound[id(frame)] = call
             self._interrupted = True
 
-    def raised(self, frame: types.FrameType, error: BaseException) -> None:
-        """An exception appears in a user's frame; the frames it passes through afterwards add nothing."""
+    def raised(self, frame: types.FrameType, error: BaseException, at: int | None = None) -> None:
+        """An exception appears in a user's frame; the frames it passes through afterwards add nothing.
+
+        ``at`` is the instruction that raised it, where that is not the one that the frame is at.
+        """
         if self._raised == id(error) or isinstance(error, (StopIteration, StopAsyncIteration, GeneratorExit)):
             return
         call = self.calls.get(id(frame))
         if call is None:
             return
         self._raised, self._interrupted = id(error), True
-        self._raised_at = (id(error), id(frame), frame.f_lasti)
+        at = frame.f_lasti if at is None else at
+        self._raised_at = (id(error), id(frame), at)
         if call.todo is not None:
             self._look(call, frame, call.todo)
         if call.code.unfollowed:
             self.bindings.catch_up(call, frame)
         spans = call.code.spans or call.code.read_spans()
-        emit((ExceptionRaised.code, call.id, call.code.source, *spans[frame.f_lasti >> 1], *_described(error)))
+        emit((ExceptionRaised.code, call.id, call.code.source, *spans[at >> 1], *_described(error)))
 
     def _settle(self) -> None:
         """Someone goes on after an exception: the calls that it ended are gone now."""

@@ -1,15 +1,15 @@
-"""The two ways to watch Python run: ``sys.monitoring`` from 3.12 on, ``sys.settrace`` before.
+"""The two ways to watch Python run: ``sys.monitoring`` from 3.12 on, rewriting the user's code before.
 
-Only the user's files pay: code of libraries is met once and then left alone (monitoring), or costs one look per call
-(settrace).
+Only the user's files pay: code of libraries is met once and then left alone (monitoring), or never (rewriting).
 """
 
 from __future__ import annotations
 
-import dis
+import contextlib
 import functools
+import gc
+import importlib.machinery
 import sys
-import threading
 import types
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, cast
@@ -18,12 +18,12 @@ from stridescope.engine.events import RecordingCut
 from stridescope.engine.worker.bindings import emit
 from stridescope.engine.worker.calls import Code
 from stridescope.engine.worker.positions import is_long
+from stridescope.engine.worker.probes import Body, Probe
+from stridescope.engine.worker.rewriting import rewritten
 from stridescope.engine.worker.tracebacks import deepest, is_ours
 from stridescope.engine.worker.tracer import Tracer
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-YIELD_VALUE = dis.opmap["YIELD_VALUE"]
 
 
 class Watch(Protocol):
@@ -35,10 +35,13 @@ class Watch(Protocol):
     def stop(self) -> None:
         """Report nothing more, in no thread."""
 
+    def prepare(self, code: types.CodeType) -> types.CodeType:
+        """Return the code that is to run in the place of a program's or module's."""
+
 
 def watch(tracer: Tracer) -> Watch:
     """Return the best watch that this Python has."""
-    return MonitoringWatch(tracer) if sys.version_info >= (3, 12) else TraceWatch(tracer)
+    return MonitoringWatch(tracer) if sys.version_info >= (3, 12) else RewriteWatch(tracer)
 
 
 def _safely(callback: F) -> F:
@@ -99,6 +102,10 @@ if sys.version_info >= (3, 12):
             for event in self._callbacks():
                 sys.monitoring.register_callback(self._tool, event, None)
             sys.monitoring.free_tool_id(self._tool)
+
+        def prepare(self, code: types.CodeType) -> types.CodeType:
+            """Leave the code as it is."""
+            return code
 
         def _callbacks(self) -> dict[int, Callable[..., Any]]:
             return {
@@ -196,97 +203,108 @@ if sys.version_info >= (3, 12):
                 self._tracer.raised(sys._getframe(2), error)
 
 
-class TraceWatch:
-    """Watches by ``sys.settrace``, in every thread that starts from now on.
+class RewriteWatch:
+    """Watches by probes in the user's code objects, which are put in as these are compiled or imported.
 
-    Python 3.11 goes on calling for every line of a call that is traced, rationed or not. Measured there, in times of
-    the plain loop of tests/benchmarks/tracing.py: 5.8 with a callback that does nothing, 10 to 11 with the one below
-    in a loop all of whose lines are rationed, 2.3 with ``f_trace_lines`` off (but then nothing says that the loop is
-    left), 2.4 with ``if wanted[line]: tell(line)`` compiled in before each statement, 3.3 with a bare call there. A
-    call of a small function takes 5 times its own time as soon as anything is traced at all. So it would be the
-    rewriting that keeps a loop below 3.2; it is not done, and a recording on 3.11 costs more than one on 3.12.
+    There is no hook per thread, and none that Python would call for code of libraries. What Python 3.11 lacks is made
+    up for in the code itself, with these limits: code that the script compiles itself is not watched; while the script
+    traces or profiles itself, nothing is told in that thread, so that it sees its own calls only; and a code object's
+    bytes, constants and stack size are not those of the file.
     """
 
+    LOADERS = (importlib.machinery.SourceFileLoader, importlib.machinery.SourcelessFileLoader)
+
     def __init__(self, tracer: Tracer) -> None:
-        self._tracer, self._reach = tracer, tracer.reach
-        self._failing: dict[int, BaseException] = {}
-        self._locals: dict[int, Callable[..., Any]] = {}  # what is called for every line, by id(code)
+        self.tracer, self.reach = tracer, tracer.reach
+        self.busy: set[int] = set()  # threads that are telling something now
+        self.reraising: dict[int, int] = {}  # by thread: the frame (its id) where an exception goes on that was told
+        self._bodies: list[Body] = []
+        self._hushed: list[Probe] = []
+        self._rewritten: dict[int, tuple[types.CodeType, types.CodeType]] = {}  # by id(code), with that code
+        self._undo = contextlib.ExitStack()
+        self._stopped = False
 
     def start(self) -> None:
         """Begin to report."""
-        threading.settrace(self._call)
-        sys.settrace(self._call)
-        self._tracer.lifted = self._rejoin  # type: ignore[method-assign]
-
-    def _rejoin(self) -> None:
-        """Report the lines of calls, too, that run already and were not recorded when they began."""
-        for frame in sys._current_frames().values():
-            at: types.FrameType | None = frame
-            while at is not None:
-                code = self._tracer.code_of(at.f_code)
-                if code is not None and not code.quiet and at.f_trace is None:
-                    at.f_trace = self._locals.get(id(at.f_code)) or self._local(code)
-                at = at.f_back
+        for loader in self.LOADERS:
+            self._undo.callback(_replace(loader, "get_code", self._importing(loader.get_code)))
+        if self.tracer.belongs.steps_into:
+            self._renew_functions()
+        self.tracer.lifted = self._restart  # type: ignore[method-assign]
 
     def stop(self) -> None:
         """Report nothing more."""
-        sys.settrace(None)
-        threading.settrace(None)
+        self._stopped = True
+        self._undo.close()
+        for body in self._bodies:
+            for probe in body.probes:
+                probe.hush()
 
-    def _call(self, frame: types.FrameType, event: str, _: object) -> Callable[..., Any] | None:
+    def prepare(self, code: types.CodeType) -> types.CodeType:
+        """Return the code that is to run in the place of another."""
+        if self._stopped or not self.tracer.belongs.concerns(code.co_filename):
+            return code
         try:
-            code = self._tracer.code_of(frame.f_code)
-            if code is None or code.quiet or event != "call":
-                return None
-            known = self._tracer.calls.get(id(frame))
-            if known is None or known.code is not code:  # else a generator goes on
-                self._tracer.enter(frame, code)
+            return self._prepared(code)
         except Exception as error:
-            _give_up(self, error)
-            return None
-        return self._locals.get(id(frame.f_code)) or self._local(code)
+            self.give_up(error)
+            return code
 
-    def _local(self, code: Code) -> Callable[..., Any]:
-        """Return what Python is to call for each line of the code, and at the end of a call."""
-        silent, tell = code.silent, self._line_or_end
+    def give_up(self, error: Exception) -> None:
+        """End watching for a fault of ours."""
+        _give_up(self, error)
 
-        def alert(frame: types.FrameType, event: str, value: Any) -> Callable[..., Any]:
-            return drowsy if tell(frame, event, value) else alert
+    def hush(self, probe: Probe) -> None:
+        """Call a probe no more until every line is recorded again."""
+        probe.hush()
+        self._hushed.append(probe)
 
-        def drowsy(frame: types.FrameType, event: str, value: Any) -> Callable[..., Any] | None:
-            """In a rationed loop: most lines are of no interest, and Python goes on to call this."""
-            return None if event == "line" and frame.f_lineno in silent else alert(frame, event, value)
+    def _restart(self) -> None:
+        """Report every line again, in calls that run already too."""
+        if self._stopped:
+            return
+        hushed, self._hushed = self._hushed, []
+        for probe in hushed:
+            known = probe.body.known
+            if known is not None and known.quiet:
+                self._hushed.append(probe)
+            else:
+                probe.wake()
 
-        self._locals[id(code.object)] = alert
-        return alert
+    def _prepared(self, code: types.CodeType) -> types.CodeType:
+        if (known := self._rewritten.get(id(code))) is not None:
+            return known[1]
+        inner = [self._prepared(each) for each in code.co_consts if isinstance(each, types.CodeType)]
+        if self.tracer.belongs(code):
+            body = Body(self)
+            new = rewritten(code, body, inner)
+            self._bodies.append(body)
+        else:
+            codes = iter(inner)
+            consts = (next(codes) if isinstance(each, types.CodeType) else each for each in code.co_consts)
+            new = code.replace(co_consts=tuple(consts))
+        self._rewritten[id(code)] = code, new
+        return new
 
-    def _line_or_end(self, frame: types.FrameType, event: str, value: Any) -> bool:
-        """Tell the tracer; return whether it wants to hear no more of such lines."""
-        try:
-            if event == "line":
-                if self._failing:
-                    self._failing.pop(id(frame), None)
-                return not self._reach(frame, frame.f_code, frame.f_lineno)
-            if event == "exception":
-                self._failing[id(frame)] = value[1]
-                self._tracer.raised(frame, value[1])
-            elif event == "return":
-                self._ended(frame, value)
-        except Exception as error:
-            _give_up(self, error)
-        return False
+    def _importing(self, get_code: Callable[..., types.CodeType | None]) -> Callable[..., types.CodeType | None]:
+        """Return what reads a module's code as ``get_code`` does; tracebacks leave it out as Python's own."""
 
-    def _ended(self, frame: types.FrameType, value: object) -> None:
-        """Tell the three ways apart in which a frame gives up control: by an exception, a yield or a return."""
-        error = self._failing.pop(id(frame), None)
-        if error is not None and value is None:
-            self._tracer.unwind(frame, error)
-        elif not _yields(frame):
-            self._tracer.leave(frame)
+        def prepared(loader: Any, name: str) -> types.CodeType | None:
+            code = get_code(loader, name)
+            return None if code is None else self.prepare(code)
+
+        prepared.__code__ = prepared.__code__.replace(co_filename=get_code.__code__.co_filename)
+        return prepared
+
+    def _renew_functions(self) -> None:
+        """Put probes into functions that are there already: of libraries to be stepped into."""
+        for function in gc.get_objects():
+            if type(function) is types.FunctionType and self.tracer.belongs(function.__code__):
+                function.__code__ = self.prepare(function.__code__)
 
 
-def _yields(frame: types.FrameType) -> bool:
-    """Say whether the frame is suspended at a ``yield`` or ``await``."""
-    code = frame.f_code
-    generators = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
-    return bool(code.co_flags & generators) and code.co_code[frame.f_lasti] == YIELD_VALUE
+def _replace(owner: type, name: str, new: object) -> Callable[[], None]:
+    """Give a class another attribute; return what undoes that."""
+    own = vars(owner).get(name)
+    setattr(owner, name, new)
+    return functools.partial(setattr, owner, name, own) if own is not None else functools.partial(delattr, owner, name)

@@ -14,8 +14,6 @@ import pytest
 from stridescope.engine.recording.reader import Recording
 
 PROGRAMS = sorted((pathlib.Path(__file__).parents[2] / "scripts" / "as_python").glob("*.py"))
-# Python 3.11 itself renews what locals() returned at every line that it traces.
-RECORDED = [path for path in PROGRAMS if path.stem != "holds_locals" or sys.version_info >= (3, 12)]
 INPUT = b"Ada\none\ntwo\n"
 
 Runner = Callable[..., tuple[int, str, str]]
@@ -43,7 +41,7 @@ def test_runs_as_python_runs_it(path: pathlib.Path, python: Runner, run: Runner)
     assert run(path, "one", "--two", input=INPUT) == wanted
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_is_recorded_as_python_runs_it(
     path: pathlib.Path, tmp_path: pathlib.Path, python: Runner, record: Runner
 ) -> None:

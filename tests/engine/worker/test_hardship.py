@@ -194,8 +194,7 @@ def test_what_a_script_does_to_itself_is_its_own_affair(name: str, run: Starter)
     work = run(name)
     assert work.wait(Ended) == Ended(0, "finished"), output(work, 2)
     expected = {"closes_streams": "first\nlast\n", "uses_settrace": "['call', 'line', 'line', 'return']\n"}
-    if name == "closes_streams" or sys.version_info >= (3, 12):  # 3.11 has one tracer: the script's takes our place
-        assert output(work) == expected[name]
+    assert output(work) == expected[name]
 
 
 def test_ranks_that_a_script_spawns_train_together_and_record_nothing(run: Starter) -> None:

@@ -13,7 +13,7 @@ from stridescope.engine.events import FrameEntered, LineReached
 from stridescope.engine.recording.reader import Recording
 from stridescope.engine.worker.positions import is_long, line_starts
 
-pytestmark = pytest.mark.skipif(sys.version_info < (3, 12), reason="there sys.settrace tells of the lines")
+pytestmark = pytest.mark.skipif(sys.version_info < (3, 12), reason="there probes in the code tell of the lines")
 
 SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts" / "as_python"
 NAMES = sorted(path.stem for path in SCRIPTS.glob("*.py"))
