@@ -10,7 +10,7 @@ from stridescope.engine.autograd.edges import grad_fn_of
 from stridescope.engine.autograd.hooks import with_mode
 from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.events import GradAccumulated, HookRan, journal
-from stridescope.engine.layout import is_contiguous, is_non_overlapping_and_dense
+from stridescope.engine.layout import is_contiguous, is_non_overlapping_and_dense, strided
 from stridescope.engine.tensor import Tensor, alias
 from stridescope.engine.warn import internal, warn_once
 
@@ -22,6 +22,7 @@ def summed(old: Tensor, new: Tensor, held: int) -> Tensor:
     """``old + new``, written into ``old`` when the engine alone holds it; ``held`` are the references it has itself."""
     if (
         not grad_mode.enabled
+        and grad_mode.shown is None
         and sys.getrefcount(old) <= held + _SOLE
         and is_non_overlapping_and_dense(old._array.shape, old.strides)
         and (old._storage is None or sys.getrefcount(old._storage) <= _SOLE)
@@ -50,7 +51,7 @@ def accumulate(leaf: Tensor, gradients: list[Tensor | None], others: int = 0) ->
     if old is None:
         fits = not grad_mode.layout or _obeys(gradient, leaf)
         if not grad_mode.enabled and sys.getrefcount(gradient) <= _SOLE + others and fits:
-            leaf._grad = alias(gradient)
+            leaf._grad = _taken(gradient)
         else:
             leaf._grad = _relaid(gradient, leaf)
     else:
@@ -63,6 +64,13 @@ def accumulate(leaf: Tensor, gradients: list[Tensor | None], others: int = 0) ->
     if (emit := journal.emit) is not None:
         emit((GradAccumulated.code, tensor_id(leaf), tensor_id(leaf._grad), old is None))
     run_post_accumulate_hooks(leaf)
+
+
+def _taken(gradient: Tensor) -> Tensor:
+    if grad_mode.shown is None:
+        return alias(gradient)
+    taken: Tensor = grad_mode.shown.call("detach", (gradient,), {}, lambda: alias(gradient))
+    return taken
 
 
 def run_post_accumulate_hooks(leaf: Tensor) -> None:
@@ -99,8 +107,18 @@ def _warn_of_layout(gradient: Tensor, leaf: Tensor) -> None:
 def _relaid(gradient: Tensor, leaf: Tensor) -> Tensor:
     sizes, strides = leaf._array.shape, leaf.strides
     if is_non_overlapping_and_dense(sizes, strides):
-        return blank(sizes, strides, gradient).copy_(gradient)  # type: ignore[no-any-return]
+        return _blank(sizes, strides, gradient).copy_(gradient)  # type: ignore[no-any-return]
     return gradient.clone().contiguous()  # type: ignore[no-any-return]
+
+
+def _blank(sizes: tuple[int, ...], strides: tuple[int, ...], like: Tensor) -> Tensor:
+    if grad_mode.shown is None:
+        return blank(sizes, strides, like)
+    options = {"dtype": like.dtype, "layout": strided, "device": like.device}
+    made: Tensor = grad_mode.shown.call(
+        "new_empty_strided", (like, list(sizes), list(strides)), options, lambda: blank(sizes, strides, like)
+    )
+    return made
 
 
 __all__ = ["accumulate", "run_post_accumulate_hooks", "summed", "with_mode"]

@@ -11,8 +11,9 @@ from stridescope.engine.autograd.blank import ones, ones_like, zeros, zeros_like
 from stridescope.engine.autograd.edges import gradient_edge
 from stridescope.engine.autograd.leaf import retain_grad
 from stridescope.engine.autograd.lockstep import Lockstep, run_of
-from stridescope.engine.autograd.modes import transforms
+from stridescope.engine.autograd.modes import grad_mode, transforms
 from stridescope.engine.autograd.node import Edge, Node
+from stridescope.engine.layout import preserve_format
 from stridescope.engine.tensor import Size, Tensor
 from stridescope.engine.warn import internal, warn, warn_once
 
@@ -334,8 +335,16 @@ def _implicit(output: Targets) -> Tensor | None:
     if not kind.is_floating_point:
         raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {kind}")
     if isinstance(output, Tensor):
-        return ones_like(output)
+        return _ones_like(output)
     return ones(sizes, output.node._outputs[output.output_nr])
+
+
+def _ones_like(output: Tensor) -> Tensor:
+    if grad_mode.shown is None:
+        return ones_like(output)
+    options = {"pin_memory": False, "memory_format": preserve_format}
+    made: Tensor = grad_mode.shown.call("ones_like", (output,), options, lambda: ones_like(output))
+    return made
 
 
 def _roots(outputs: Sequence[Targets], gradients: Sequence[Tensor | None]) -> list[Edge]:

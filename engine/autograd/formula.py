@@ -169,7 +169,7 @@ class OpNode(Node):
         if gradients[0] is None and not any(g is not None for g in gradients):
             return (None,) * len(self._edges)
         if not grad_mode.enabled:
-            found = self.plan.run(self, gradients, False)
+            found = self.plan.run(self, gradients, grad_mode.shown is not None)
         else:
             before, grad_mode.formula = grad_mode.formula, True
             try:

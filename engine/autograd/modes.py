@@ -11,9 +11,19 @@ import inspect
 import threading
 import warnings
 from collections.abc import Callable, Generator
-from typing import Any
+from typing import Any, Protocol
 
 from stridescope.engine.events import journal
+
+
+class Shown(Protocol):
+    """What autograd's own calls are shown to, which may do something else instead."""
+
+    def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any], run: Callable[[], Any]) -> Any:
+        """A call of the op ``name`` that ``run`` does."""
+
+    def formula(self, node: str, inputs: str, values: dict[str, Any], run: Callable[[], Any]) -> Any:
+        """A derivative formula, for these inputs of a node, of these values by the formula's names for them."""
 
 
 class GradMode(threading.local):
@@ -25,6 +35,7 @@ class GradMode(threading.local):
         asked: in inference mode, what ``enable_grad`` and the like have asked for: it is shown, and nothing more.
         formula: a derivative formula runs and is itself recorded (``create_graph``).
         layout: the first gradient of a leaf gets the leaf's layout.
+        shown: while something may take the place of every op, what autograd's own calls are shown to.
     """
 
     enabled: bool = True
@@ -32,6 +43,7 @@ class GradMode(threading.local):
     asked: bool = False
     formula: bool = False
     layout: bool = True
+    shown: Shown | None = None
 
 
 grad_mode = GradMode()

@@ -214,11 +214,27 @@ def as_one_node(name: str, inputs: tuple[str, ...], formula: Callable[..., Any])
     """The formula of the node ``name``, or, where PyTorch has it as one op, the same under one node when recorded."""
     for refused in (name, f"{name}.{','.join(inputs)}"):
         if refused in REFUSED:
-            return _refusing(refused, formula)
+            return _showing(name, inputs, formula, _refusing(refused, formula))
     one = ONE_OPS.get((name, ",".join(inputs)))
     if one is None:
-        return formula
-    return _under_one_node(KINDS[one.node], _places(formula, one.edges), formula)
+        return _showing(name, inputs, formula, formula)
+    recorded = _under_one_node(KINDS[one.node], _places(formula, one.edges), formula)
+    return _showing(name, inputs, formula, recorded)
+
+
+def _showing(
+    name: str, inputs: tuple[str, ...], formula: Callable[..., Any], recorded: Callable[..., Any]
+) -> Callable[..., Any]:
+    """``recorded``, shown to what may take an op's place."""
+    code = formula.__code__
+    names, key = code.co_varnames[: code.co_argcount], ",".join(inputs)
+
+    def run(*args: Any) -> Any:
+        if grad_mode.shown is None:
+            return recorded(*args)
+        return grad_mode.shown.formula(name, key, dict(zip(names, args, strict=True)), lambda: recorded(*args))
+
+    return run
 
 
 def _places(formula: Callable[..., Any], edges: tuple[str, ...]) -> tuple[int, ...]:

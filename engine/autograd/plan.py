@@ -56,7 +56,7 @@ class Plan(NamedTuple):
         in_order: the same in the order in which they are saved.
         save: ``save(kept, *arguments)`` gives all of ``of_args`` by name, tensors as ``kept(name, value)`` has them.
         run: ``run(node, gradients, recorded)`` gives one gradient (or list of them) per differentiable input;
-            ``recorded`` says whether the formulas are themselves recorded (``create_graph``).
+            ``recorded`` says whether the formulas are themselves recorded (``create_graph``) or shown.
     """
 
     needed: tuple[bool, ...]
@@ -159,7 +159,12 @@ class _Placed:
 
 
 def placed(value: Any) -> Any:
-    """A saved value of a Tensor argument for a formula: a number is marked as such where the formula is recorded."""
-    if not grad_mode.formula:
+    """A saved value of a Tensor argument for a formula: a number is marked where the formula is recorded or shown."""
+    if not grad_mode.formula and grad_mode.shown is None:
         return value
     return _Placed.Float(value) if value.__class__ is float else _Placed.Int(value) if value.__class__ is int else value
+
+
+def is_placed(value: Any) -> bool:
+    """Whether a number stands in a tensor's place."""
+    return isinstance(value, (_Placed.Float, _Placed.Int))

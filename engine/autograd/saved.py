@@ -23,6 +23,14 @@ FREED = (
 Hooks = tuple[Callable[[Any], Any], Callable[[Any], Any]]
 
 
+def _alias(tensor: Tensor) -> Tensor:
+    """The tensor without history, which PyTorch gets by ``detach``."""
+    if grad_mode.shown is None:
+        return alias(tensor)
+    made: Tensor = grad_mode.shown.call("detach", (tensor,), {}, lambda: alias(tensor))
+    return made
+
+
 class SavedHooks:
     """The stack of ``torch.autograd.graph.saved_tensors_hooks``: (pack, unpack) pairs, innermost last."""
 
@@ -60,7 +68,7 @@ class SavedTensor:
         if SavedHooks.stack:
             self._pack(tensor, SavedHooks.stack[-1])
         else:
-            self._tensor: Tensor | None = alias(tensor) if is_output else tensor
+            self._tensor: Tensor | None = _alias(tensor) if is_output else tensor
 
     @classmethod
     def of_nothing(cls, number: Any = None) -> SavedTensor:
@@ -160,7 +168,7 @@ class SavedTensor:
         return restored
 
     def _with_history(self, tensor: Tensor, source: Any) -> Tensor:
-        restored = alias(tensor)
+        restored = _alias(tensor) if self._is_output else alias(tensor)
         restored._node, restored._output_nr = source, self._output_nr
         restored._requires_grad = source is not None or self._requires_grad
         return restored
@@ -219,8 +227,8 @@ def kept_result(value: Any) -> Any:
     if not isinstance(value, Tensor) or not value._plain:
         return SavedTensor(value, True) if isinstance(value, Tensor) else value
     one = SavedTensor.of_nothing()
-    one._tensor = alias(value)
-    one._version = one._tensor._version_counter.value  # type: ignore[union-attr]
+    one._tensor = made = _alias(value)
+    one._version = made._version_counter.value  # type: ignore[union-attr]
     one._is_leaf, one._is_output, one._output_nr = False, True, value._output_nr
     return one
 

@@ -23,6 +23,7 @@ from stridescope.engine.dispatch.out_rule import Gradients
 from stridescope.engine.dispatch.overlap import PARTIAL, is_lazy, refuse_lazy_overlap, refuse_overlap
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import Guarded, Pointwise, flattened, is_of_kernel, placed, store
+from stridescope.engine.dispatch.torch_function import Overrides, dispatching
 from stridescope.engine.layout import dense_strides_like
 from stridescope.engine.tensor import Scratch, Tensor, bump_version, moved, resize
 from stridescope.engine.warn import internal, warn
@@ -38,6 +39,8 @@ RESIZED = (
 def write_out(op: Op, values: list[Any], out: Any) -> Any:
     """Run the op without recording a graph and write its results into ``out`` (one tensor or several)."""
     targets = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    if Overrides.any_dispatch and not Overrides.without_dispatch and dispatching(flattened([*values, *targets])):
+        raise NotImplementedError(f"out= of {op.name} for tensors with a __torch_dispatch__ is not in Stridescope yet")
     _refuse_batches(op, values, targets)
     op = op.first
     at_once = isinstance(op.run, (Pointwise, Guarded)) or op.out.memory_first

@@ -34,6 +34,9 @@ class Overrides:
     without_classes = 0  # in this many blocks no class is asked
     without_all = 0  # in this many blocks nothing is asked
     any_class = False  # whether a subclass of Tensor overrides anything
+    any_dispatch = False  # whether one has a ``__torch_dispatch__``
+    without_dispatch = 0  # in this many blocks no class is asked for that
+    at_first_dispatch: list[Callable[[], object]] = []  # what is done when the first such class comes
     at_first: list[Callable[[], object]] = []  # what is done when the first class or mode comes
 
 
@@ -162,8 +165,9 @@ REFLECTED = (
 # What no handler is asked for.
 PLAIN = frozenset(
     {"__new__", "__init__", "__init_subclass__", "__hash__", "__class__", "__dict__", "__weakref__", "__module__",
-     "__doc__", "__slots__", "__iter__", "__torch_function__", "as_subclass", "_make_subclass", "__getattr__",
-     "__qualname__", "__annotations__", "__getstate__", "__setstate__", "__subclasshook__", "storage_", "layout_"}
+     "__doc__", "__slots__", "__iter__", "__torch_function__", "__torch_dispatch__", "as_subclass", "_make_subclass",
+     "__getattr__", "__qualname__", "__annotations__", "__getstate__", "__setstate__", "__subclasshook__", "storage_",
+     "layout_"}
 )  # fmt: skip
 
 
@@ -241,15 +245,13 @@ def _wrapped_property(original: Any) -> property:
 
 
 def begin_subclass(cls: type) -> None:
-    """Let a new subclass of Tensor ask its ``__torch_function__``; what it defines itself stays as it is.
-
-    Raises NotImplementedError for a ``__torch_dispatch__``, which nothing would call.
-    """
-    if "__torch_dispatch__" in vars(cls):
-        raise NotImplementedError(
-            f"__torch_dispatch__ of a tensor subclass ({cls.__name__}) is not in Stridescope yet; "
-            "torch.utils._python_dispatch.TorchDispatchMode and __torch_function__ are"
-        )
+    """Let a new subclass of Tensor ask its ``__torch_function__``; what it defines itself stays as it is."""
+    if "__torch_dispatch__" in vars(cls) and vars(cls)["__torch_dispatch__"] is not vars(Tensor)["__torch_dispatch__"]:
+        Overrides.any_dispatch = True
+        while Overrides.at_first_dispatch:
+            Overrides.at_first_dispatch.pop()()
+        if cls.__torch_function__.__func__ is torch_function:  # type: ignore[attr-defined]
+            cls.__torch_function__ = disabled  # type: ignore[attr-defined]
     if not overrides(cls):
         return
     Overrides.any_class = True
@@ -259,6 +261,35 @@ def begin_subclass(cls: type) -> None:
     for name, value in wrapped_attributes().items():
         if name not in vars(cls):
             setattr(cls, name, value)
+
+
+def torch_dispatch(
+    _cls: type, func: Callable[..., Any], _types: Sequence[type], args: tuple[Any, ...] = (),
+    kwargs: Mapping[str, Any] | None = None,
+) -> Any:  # fmt: skip
+    """``Tensor.__torch_dispatch__``: call ``func`` as if no class had one."""
+    Overrides.without_dispatch += 1
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        Overrides.without_dispatch -= 1
+
+
+def dispatching(values: Iterable[Any]) -> list[Any]:
+    """The first tensor of each class that has a ``__torch_dispatch__``, subclasses before their bases."""
+    found: list[Any] = []
+    for value in values:
+        kind = type(value)
+        if isinstance(value, Tensor) and dispatches(kind) and all(type(other) is not kind for other in found):
+            before = (i for i, other in enumerate(found) if issubclass(kind, type(other)))
+            found.insert(next(before, len(found)), value)
+    return found
+
+
+def dispatches(kind: type) -> bool:
+    """Whether a class of tensors has a ``__torch_dispatch__`` of its own."""
+    handler = getattr(kind, "__torch_dispatch__", None)
+    return getattr(handler, "__func__", handler) not in (torch_dispatch, None)
 
 
 def converted(func: Any, result: Any, cls: type) -> Any:

@@ -16,6 +16,7 @@ from stridescope.engine.ops import (
     areas,
     arithmetic,
     attention,
+    backward_ops,
     bitwise,
     choice,
     comparison,
@@ -106,7 +107,7 @@ MODULES = (
     fourier, activations, linear, losses, losses_class, conv, pooling, segments, spectral,
     adaptive_pooling, norm_layers, norm_groups, padding, interpolate, shuffles, embedding, attention, grid, distance,
     losses_margin, rrelu, rnn, packing, ctc, fractional_pooling,
-    gamma_sampling,
+    gamma_sampling, backward_ops,
 )  # fmt: skip
 aliases.declare()
 OPS: tuple[Op, ...] = tuple(DECLARED)

@@ -17,6 +17,7 @@ from stridescope.engine.dtype import BOOL, FROM_NUMPY, INTEGER, bool_, cpp_name,
 from stridescope.engine.kernels.complex_product import multiplied
 from stridescope.engine.kernels.fused import fused, half_fused
 from stridescope.engine.layout import broadcast_shapes
+from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.number_range import number_of
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor
@@ -438,3 +439,13 @@ lerp_scalar = define(
     samples=[((3, 4), (4,), 0.3)],
     inplace=True,
 )
+
+for _name, _factor in (("add", ", Scalar alpha=1"), ("sub", ", Scalar alpha=1"), ("mul", ""), ("div", "")):
+    define(
+        f"{_name}_.Scalar(Tensor(a!) self, Scalar other{_factor}) -> Tensor(a!)",
+        doc=f"``{_name}_`` with a number, as C++ calls it.",
+        composite=lambda self, other, *alpha, name=_name: op_call(f"{name}_.Tensor")(self, other, *alpha),
+        samples=[((3, 4), 2.5)],
+        method=False,
+        function=False,
+    )

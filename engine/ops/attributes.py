@@ -9,6 +9,7 @@ from stridescope.engine.autograd import leaf
 from stridescope.engine.autograd.api import backward
 from stridescope.engine.autograd.history import mark_inference
 from stridescope.engine.autograd.lockstep import batch_of
+from stridescope.engine.autograd.modes import grad_mode
 from stridescope.engine.dispatch.converters import is_number
 from stridescope.engine.dispatch.invalid_arguments import type_name
 from stridescope.engine.dtype import FLOAT, scalar_name
@@ -134,6 +135,12 @@ def _data(self: Tensor) -> Tensor:
     """The same storage and layout, without history and with a version counter of its own."""
     if batch_of(self) is not None:
         raise RuntimeError("accessing `data` under vmap transform is not allowed")
+    if grad_mode.shown is not None:
+        return grad_mode.shown.call("detach", (self,), {}, lambda: _own_alias(self))  # type: ignore[no-any-return]
+    return _own_alias(self)
+
+
+def _own_alias(self: Tensor) -> Tensor:
     result = alias(self)
     result._version_counter = None
     if self._inference:
@@ -203,7 +210,7 @@ def _hermitian(self: Tensor) -> Tensor:
     if ndim != 2:
         more = ". For batches of matrices, consider using tensor.mH" if ndim > 2 else "."
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {ndim}-D tensor{more}")
-    return _conjugated(self.transpose(0, 1))
+    return _conjugated(self.transpose(-2, -1))
 
 
 def _matrix_hermitian(self: Tensor) -> Tensor:

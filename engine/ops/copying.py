@@ -199,10 +199,12 @@ def _copied_to(self: Tensor, kind: dtype, on: device, memory_format: memory_form
 
 
 to_copy = define(
-    "_to_copy(Tensor self, ScalarType dtype, Device device, bool non_blocking=False, "
-    "MemoryFormat? memory_format=None) -> Tensor",
+    "_to_copy(Tensor self, ScalarType? dtype=None, Device? device=None, bool non_blocking=False, "
+    "MemoryFormat? memory_format=None, *, Layout? layout=None, bool? pin_memory=None) -> Tensor",
     doc="A copy in another dtype, on another device or in another memory format.",
-    run=_to_copy,
+    run=lambda self, dtype, device, non_blocking, memory_format, layout, pin_memory: _to_copy(
+        self, dtype or self.dtype, device or self.device, non_blocking, memory_format
+    ),
     node="ToCopyBackward0",
     grads={
         "self": lambda grad, self_scalar_type, self_device: _source_grad(grad, self_scalar_type, self_device),

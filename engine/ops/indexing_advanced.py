@@ -21,6 +21,7 @@ from stridescope.engine.layout import (
     dense_strides_like,
     iterator_order,
     iterator_strides,
+    strided,
     view_strides,
 )
 from stridescope.engine.ops.number_range import check_number
@@ -327,7 +328,8 @@ def _index_put_in_place(self: Tensor, indices: Indices, values: Tensor, accumula
 
 
 def _index_grad(grad: Tensor, sizes: tuple[int, ...], indices: Indices) -> Tensor:
-    return index_put_impl.call(grad.new_zeros(sizes), indices, grad, True, True)  # type: ignore[no-any-return]
+    zeros = grad.new_zeros(sizes, dtype=grad.dtype, layout=strided, device=grad.device)
+    return index_put_impl.call(zeros, indices, grad, True, True)  # type: ignore[no-any-return]
 
 
 def _own_grad(grad: Tensor, indices: Indices, accumulate: bool) -> Tensor:

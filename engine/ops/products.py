@@ -236,7 +236,7 @@ class _Frame:
                 dim += 1
         for position, found in enumerate(order):
             if found == -1:
-                operand, order[position] = operand.unsqueeze(-1), dim
+                operand, order[position] = operand.unsqueeze(operand._array.ndim), dim
                 dim += 1
         return operand.permute(order)  # type: ignore[no-any-return]
 

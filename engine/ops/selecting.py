@@ -14,7 +14,7 @@ from stridescope.engine.dispatch.overlap import refuse_internal_overlap
 from stridescope.engine.dispatch.parser import Function
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import int64
-from stridescope.engine.layout import broadcast_shapes, wrap_dim
+from stridescope.engine.layout import broadcast_shapes, strided, wrap_dim
 from stridescope.engine.ops.valueless import need_values
 from stridescope.engine.tensor import Tensor, canonical, fresh
 
@@ -153,7 +153,9 @@ def _index_select(self: Tensor, dim: int, index: Tensor) -> Tensor:
 def _index_select_grad(grad: Tensor, sizes: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
     if not sizes:
         return grad.reshape(())  # type: ignore[no-any-return]
-    return grad.new_zeros(sizes).index_add_(dim, index.reshape((-1,)), grad)  # type: ignore[no-any-return]
+    zeros = grad.new_zeros(sizes, dtype=grad.dtype, layout=strided, device=grad.device)
+    index = index if index._array.ndim else index.reshape((1,))
+    return zeros.index_add_(dim, index, grad)  # type: ignore[no-any-return]
 
 
 index_select = define(

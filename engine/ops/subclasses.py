@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, NoReturn
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from stridescope.engine.device import device
-from stridescope.engine.dispatch.torch_function import begin_subclass, torch_function
+from stridescope.engine.dispatch.torch_function import begin_subclass, torch_dispatch, torch_function
 from stridescope.engine.dtype import default_float, dtype
-from stridescope.engine.layout import Layout
+from stridescope.engine.layout import Layout, contiguous_strides, strided
+from stridescope.engine.ops.creation import empty_strided, place_of
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.old_types import constructed
 from stridescope.engine.ops.storage_objects import UntypedStorage, untyped
@@ -32,20 +34,31 @@ def new_tensor_object(cls: type[Tensor], *args: Any, **kwargs: Any) -> Any:
     return made if cls is Tensor else as_subclass(made, cls)
 
 
+def object_of(cls: type[Any], made: Tensor) -> Any:
+    """A new tensor as an object of ``cls``; where that has slots of its own, another object that is the same tensor."""
+    try:
+        made.__class__ = cls
+    except TypeError:
+        other = object.__new__(cls)
+        for slot in vars(Tensor)["__slots__"]:
+            if not slot.startswith("__") and hasattr(made, slot):
+                setattr(other, slot, getattr(made, slot))
+        other.__dict__.update(made.__dict__)
+        return other
+    return made
+
+
 def as_subclass(self: Tensor, cls: type[Any]) -> Any:
     """The same tensor as an object of a subclass, a view of this one."""
-    made = op_call("alias")(self)
-    made.__class__ = cls
-    return made
+    return object_of(cls, op_call("alias")(self))
 
 
 def make_subclass(cls: type[Any], data: Tensor, require_grad: bool = False, **_options: Any) -> Any:
     """``Tensor._make_subclass``: ``data`` without history as an object of ``cls``."""
     made = alias(data)
     made._version_counter = None
-    made.__class__ = cls
     made._requires_grad = require_grad
-    return made
+    return object_of(cls, made)
 
 
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Any:
@@ -86,14 +99,28 @@ def reduced(self: Tensor, protocol: int) -> tuple[Any, ...]:
     return rebuilt, (data, tuple(self.layout_), self.dtype, self._requires_grad, *kind)
 
 
-def make_wrapper_subclass(*_args: Any, **_options: Any) -> NoReturn:
-    """A tensor of a subclass without memory is not to be had."""
-    raise NotImplementedError("torch.Tensor._make_wrapper_subclass is not in Stridescope yet")
+def make_wrapper_subclass(
+    cls: type[Any], size: Sequence[int], strides: Sequence[int] | None = None, storage_offset: int | None = None,
+    memory_format: Any = None, dtype: dtype | None = None, layout: Any = strided, device: Any = None,
+    pin_memory: bool = False, requires_grad: bool = False, dispatch_sizes_strides_policy: str | None = None,
+    dispatch_device: bool = False, dispatch_layout: bool = False,
+) -> Any:  # fmt: skip
+    """``Tensor._make_wrapper_subclass``: a tensor that only looks like one; its class does everything in its place.
+
+    Raises TypeError for a class without a ``__torch_dispatch__``, which nothing would do anything for.
+    """
+    if cls.__torch_dispatch__ == Tensor.__torch_dispatch__:  # type: ignore[attr-defined]
+        raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
+    places = contiguous_strides(tuple(size)) if strides is None else tuple(strides)
+    made: Any = empty_strided.run(tuple(size), places, dtype, None, place_of(device), None, False)  # type: ignore[misc]
+    made._requires_grad = requires_grad
+    return object_of(cls, made)
 
 
 METHODS: dict[str, Any] = {
     "__init_subclass__": classmethod(begin_subclass),
     "__torch_function__": classmethod(torch_function),
+    "__torch_dispatch__": classmethod(torch_dispatch),
     "__new__": staticmethod(new_tensor_object),
     "as_subclass": as_subclass,
     "_make_subclass": staticmethod(make_subclass),

@@ -44,11 +44,14 @@ _TO_SCALAR = internal(
 )
 
 
-def _read(self: Tensor) -> None:
-    """Let Python read the tensor's only value; raises RuntimeError where it has none."""
+def _read(self: Tensor) -> Any:
+    """The tensor's only value as a Python number; raises RuntimeError where it has none."""
     if self._device is META:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
     read_back(self)
+    if grad_mode.shown is not None:
+        return grad_mode.shown.call("_local_scalar_dense", (self,), {}, lambda: resolved(self).item())
+    return resolved(self).item()
 
 
 def item(self: Tensor) -> Any:
@@ -57,8 +60,7 @@ def item(self: Tensor) -> Any:
         raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
     if before_reading:
         _told(self, False)
-    _read(self)
-    return resolved(self).item()
+    return _read(self)
 
 
 def _refuse_memory(tensor: Tensor) -> None:
@@ -90,8 +92,7 @@ def truth(self: Tensor) -> bool:
         raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
     if before_reading:
         _told(self, True)
-    _read(self)
-    return bool(self._array.item())
+    return bool(_read(self))
 
 
 def _single(self: Tensor, *, warned: bool = True) -> Any:
@@ -101,8 +102,7 @@ def _single(self: Tensor, *, warned: bool = True) -> Any:
         warn_once(_TO_SCALAR)
     if self._array.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    _read(self)
-    return resolved(self).item()
+    return _read(self)
 
 
 def _as_float(self: Tensor) -> float:
@@ -132,8 +132,7 @@ def index(self: Tensor) -> int:
         raise TypeError("only integer tensors of a single element can be converted to an index")
     if before_reading:
         _told(self, False)
-    _read(self)
-    return int(self._array.item())
+    return int(_read(self))
 
 
 def numpy(self: Tensor, *, force: bool = False) -> Array:

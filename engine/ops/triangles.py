@@ -112,8 +112,8 @@ def _kron(self: Tensor, other: Tensor) -> Tensor:
     ndim = max(self._array.ndim, other._array.ndim)
     own = (1,) * (ndim - self._array.ndim) + tuple(self.shape)
     theirs = (1,) * (ndim - other._array.ndim) + tuple(other.shape)
-    left = self.reshape([n for size in own for n in (size, 1)])
-    right = other.reshape([n for size in theirs for n in (1, size)])
+    left = unsafe_view(self, [n for size in own for n in (size, 1)])
+    right = unsafe_view(other, [n for size in theirs for n in (1, size)])
     return unsafe_view(left * right, [a * b for a, b in zip(own, theirs, strict=True)])
 
 

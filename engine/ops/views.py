@@ -198,10 +198,10 @@ reshape_alias = define(
 def _reshape(self: Tensor, shape: Sequence[int]) -> Tensor:
     sizes = infer_size(shape, self._array.size)
     if self._array.flags.c_contiguous and self._array.size:
-        return view.call(self, sizes)  # type: ignore[no-any-return]
+        return view.call(self, tuple(shape))  # type: ignore[no-any-return]
     strides = view_strides(self._array.shape, self.strides, sizes)
     if strides is not None and is_contiguous(self._array.shape, self.strides):
-        return view.call(self, sizes)  # type: ignore[no-any-return]
+        return view.call(self, tuple(shape))  # type: ignore[no-any-return]
     if strides is not None:
         return reshape_alias.call(self, sizes, strides)  # type: ignore[no-any-return]
     return unsafe_view.call(self.contiguous(), sizes)  # type: ignore[no-any-return]

@@ -8,7 +8,7 @@ from stridescope.engine.autograd.modes import switch_grad
 from stridescope.engine.devices.registry import allocator_settings
 from stridescope.engine.devices.registry import current_device as _current_device
 from stridescope.engine.devices.streams import current_stream as _current_stream
-from stridescope.engine.dispatch.torch_function import disabled, without
+from stridescope.engine.dispatch.torch_function import Overrides, disabled, torch_dispatch, without
 from stridescope.engine.ops import FUNCTIONS
 from stridescope.engine.ops.generator import Generator
 from stridescope.engine.torch._not_yet import attribute_of
@@ -58,7 +58,18 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
     _classes_only = False
 
 
+class _DisableTorchDispatch:
+    """A block in which no subclass is asked for its ``__torch_dispatch__``."""
+
+    def __enter__(self) -> None:
+        Overrides.without_dispatch += 1
+
+    def __exit__(self, *exc: object) -> None:
+        Overrides.without_dispatch -= 1
+
+
 _disabled_torch_function_impl = disabled
+_disabled_torch_dispatch_impl = torch_dispatch
 
 
 def _functions(namespace: str, prefix: str = "") -> SimpleNamespace:

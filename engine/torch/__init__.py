@@ -112,6 +112,7 @@ for _kind in (dtype, device):
 
 
 Overrides.at_first.append(lambda: importlib.import_module(f"{__name__}.overrides").install())
+Overrides.at_first_dispatch.append(lambda: importlib.import_module(f"{__name__}._dispatch_stack").begin_classes())
 
 # Modules that are loaded when a script first asks for them.
 SUBMODULES = (

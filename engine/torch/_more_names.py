@@ -92,8 +92,7 @@ MORE: dict[str, str] = {
     "torch.utils._python_dispatch": (
         "AliasInfo BaseTorchDispatchMode SchemaInfo TensorWithFlatten TraceableWrapperSubclass "
         "any_torch_dispatch_mode_on_stack autograd_would_have_decomposed get_alias_info "
-        "is_in_any_mode_without_ignore_compile_internals is_in_torch_dispatch_mode is_traceable_wrapper_subclass "
-        "is_traceable_wrapper_subclass_type return_and_correct_aliasing transform_subclass"
+        "is_in_any_mode_without_ignore_compile_internals is_in_torch_dispatch_mode transform_subclass"
     ),
     "torch.distributed": "GroupName",
     "torch.cuda.graphs": "graph_pool_handle is_current_stream_capturing make_graphed_callables",

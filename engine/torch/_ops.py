@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from stridescope.engine.dispatch.op import DECLARED, Op
 from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
@@ -59,6 +59,36 @@ class OpOverload:
         raise NotImplementedError
 
 
+class Waiting(NamedTuple):
+    """A call that was shown to something and is done once that calls ``overload`` with just these arguments."""
+
+    overload: OpOverload
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    run: Callable[[], Any]
+
+    def is_meant(self, overload: OpOverload, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether it is this call."""
+        return overload is self.overload and _alike(args, self.args) and _alike(kwargs, self.kwargs)
+
+
+waiting: list[Waiting] = []
+"""The calls that are shown now, the innermost last."""
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether these are the same tensors and equal numbers, in lists or not."""
+    if one is other:
+        return True
+    if isinstance(one, Tensor) or isinstance(other, Tensor) or type(one) is not type(other):
+        return False
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+    return bool(one == other)
+
+
 class DeclaredOverload(OpOverload):
     """An overload of an op of our own library."""
 
@@ -68,6 +98,8 @@ class DeclaredOverload(OpOverload):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the op; raises RuntimeError when an argument is missing or should be a tensor and is not."""
+        if waiting and waiting[-1].is_meant(self, args, kwargs):
+            return waiting[-1].run()
         for position, argument in enumerate(self.schema.arguments):
             self._check(position, argument, args, kwargs)
         return self._op.call(*args, **kwargs)
@@ -97,7 +129,7 @@ class DeclaredOverload(OpOverload):
         """The bound arguments of a call as one would write them: defaults at the end left out, lists as lists."""
         arguments = self.schema.arguments
         shown = [_listed(a, v) for a, v in zip(arguments, values, strict=True)]
-        changed = [a.default is REQUIRED or not _same(v, a.default) for a, v in zip(arguments, values, strict=True)]
+        changed = [a.default is REQUIRED or not _left_out(a, v) for a, v in zip(arguments, values, strict=True)]
         places = [i for i, a in enumerate(arguments) if not a.keyword_only]
         last = max((i for i in places if changed[i]), default=-1)
         named = {a.name: shown[i] for i, a in enumerate(arguments) if a.keyword_only and changed[i]}
@@ -110,8 +142,18 @@ def _listed(argument: Argument, value: Any) -> Any:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
+def _left_out(argument: Argument, value: Any) -> bool:
+    """Whether a call does not show this value; that no tensor is given in a tensor's place is shown."""
+    missing = value is None and argument.is_tensor and not argument.keyword_only
+    return not missing and _same(value, argument.default)
+
+
 def _same(value: Any, default: Any) -> bool:
-    return value is default or (not isinstance(value, Tensor) and bool(value == default))
+    if value is default:
+        return True
+    if isinstance(value, Tensor) or (isinstance(value, float) and isinstance(default, int)):
+        return False  # to the dispatcher 1.0 is not the 1 of a schema
+    return bool(value == default)
 
 
 class OpOverloadPacket:
@@ -175,6 +217,11 @@ def _declared(name: str) -> OpOverloadPacket | None:
 def overload_of(op: Op) -> DeclaredOverload:
     """The object that scripts know an op as."""
     return cast(DeclaredOverload, getattr(aten, op.name)._overloads[op.schema.overload or "default"])
+
+
+def declared(name: str) -> DeclaredOverload:
+    """The declared op that has this name and one overload."""
+    return cast(DeclaredOverload, first_of(getattr(aten, name)))
 
 
 class _OpNamespace:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import operator
+import contextlib
+from collections.abc import Iterator
 from typing import Any, Self
 
-from stridescope.engine.autograd.modes import grad_mode
-from stridescope.engine.dispatch.call import any_wants
-from stridescope.engine.dispatch.op import Op
-from stridescope.engine.dispatch.recorded import Interceptors
-from stridescope.engine.dispatch.tracking import track
-from stridescope.engine.events import journal
-from stridescope.engine.tensor import Tensor, alias
+from stridescope.engine.tensor import Tensor
+from stridescope.engine.torch import _dispatch_stack as stack
 from stridescope.engine.torch._not_yet import missing_from
-from stridescope.engine.torch._ops import overload_of
 
 
 class TorchDispatchMode:
@@ -26,52 +21,62 @@ class TorchDispatchMode:
     __module__ = "torch.utils._python_dispatch"
     _busy = False
 
+    def __init__(self, _dispatch_key: Any = None) -> None:
+        pass
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
     def __enter__(self) -> Self:
-        Interceptors.below.append(self._stand_in)
-        journal.require_full(1)
+        stack.enter(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        journal.require_full(-1)
-        Interceptors.below.pop()
-
-    def _stand_in(self, op: Op, call: Any, *args: Any) -> Any:
-        if self._busy or op.composite is not None:
-            return call(*args)
-        below = op.view is None and not op.schema.writes
-        before, enabled = self._busy, grad_mode.enabled
-        self._busy, grad_mode.enabled = True, enabled and not below
-        try:
-            overload = overload_of(op)
-            positional, named = overload.split(args)
-            result = self.__torch_dispatch__(overload, (), positional, named)
-        finally:
-            self._busy, grad_mode.enabled = before, enabled
-        return _tracked(op, args, result) if below else result
+        stack.leave()
 
 
-def _tracked(op: Op, args: tuple[Any, ...], result: Any) -> Any:
-    """The result with the op's node in its history."""
-    if not grad_mode.enabled or op.derivative is None:
-        return result
-    places = [args[place] for place in op.derivative.indices]
-    if not any(any_wants(value if isinstance(value, (list, tuple)) else (value,)) for value in places):
-        return result
-    several = isinstance(result, (tuple, list))
-    given = list(result) if several else [result]
-    own = [_own(one, args) for one in given]
-    track(op, args, tuple(own) if several else own[0])
-    return result if all(map(operator.is_, own, given)) else tuple(own) if several else own[0]
+def _get_current_dispatch_mode() -> Any:
+    """The innermost mode, or None."""
+    return stack.modes[-1] if stack.modes else None
 
 
-def _own(value: Any, args: tuple[Any, ...]) -> Any:
-    """A tensor without history, as results of kernels are."""
-    if not isinstance(value, Tensor) or not (value._requires_grad or any(value is a for a in args)):
-        return value
-    return alias(value)
+def _get_current_dispatch_mode_stack() -> list[Any]:
+    """The modes, the innermost last."""
+    return list(stack.modes)
+
+
+@contextlib.contextmanager
+def _disable_current_modes() -> Iterator[list[Any]]:
+    """In this block no mode sees anything."""
+    modes = list(stack.modes)
+    before = [mode._busy for mode in modes]
+    for mode in modes:
+        mode._busy = True
+    try:
+        yield modes
+    finally:
+        for mode, busy in zip(modes, before, strict=True):
+            mode._busy = busy
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """Whether tensors of a class can be taken apart and put together again."""
+    flat = hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
+    return issubclass(t, Tensor) and t is not Tensor and flat
+
+
+def is_traceable_wrapper_subclass(t: object) -> bool:
+    """Whether this is a tensor that can be taken apart and put together again."""
+    return is_traceable_wrapper_subclass_type(type(t))
+
+
+def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
+    """What a ``__torch_dispatch__`` returns for ``out``: of an op that writes, the tensor that it was given."""
+    if not getattr(func, "writes", False):
+        return out
+    argument = next(a for a in func.schema.arguments if a.name in func.schema.writes)
+    place = func.schema.arguments.index(argument)
+    return args[place] if place < len(args) else kwargs[argument.name]
 
 
 __getattr__ = missing_from("torch.utils._python_dispatch")

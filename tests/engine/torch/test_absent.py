@@ -50,13 +50,6 @@ def test_a_missing_module_says_so(module: str) -> None:
         getattr(torch, module).anything  # noqa: B018  # asking is the point
 
 
-def test_a_subclass_whose_dispatch_nothing_would_call_says_so() -> None:
-    with pytest.raises(NotImplementedError, match=r"^__torch_dispatch__ of a tensor subclass \(Mine\) is not in Strid"):
-        type("Mine", (torch.Tensor,), {"__torch_dispatch__": classmethod(lambda *_: None)})
-    with pytest.raises(NotImplementedError, match=r"^torch\.Tensor\._make_wrapper_subclass is not in Stridescope yet$"):
-        torch.Tensor._make_wrapper_subclass(torch.Tensor, (2,))
-
-
 def test_a_wrong_name_stays_an_attribute_error() -> None:
     assert not hasattr(torch, "no_such_name") and not hasattr(torch.backends, "no_such_name")
 
