@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 CACHES: Sequence[int] = opcodes._inline_cache_entries  # type: ignore[attr-defined]
-EXTENDED_ARG, CACHE = dis.opmap["EXTENDED_ARG"], dis.opmap["CACHE"]
+ROOMS = [bytes(2 * count) for count in CACHES]
+EXTENDED_ARG = dis.opmap["EXTENDED_ARG"]
 FORWARD = frozenset(code for code in dis.hasjrel if "BACKWARD" not in dis.opname[code])
 BACKWARD = frozenset(dis.hasjrel) - FORWARD
 
@@ -95,10 +96,12 @@ class Assembly:
         arguments, starts = self._laid_out()
         body = bytearray()
         for instruction, argument in zip(self.instructions, arguments, strict=True):
-            operation = instruction.opcode
-            for shift in range((_units(argument) - 1) * 8, 0, -8):
-                body += bytes((EXTENDED_ARG, argument >> shift & 255))
-            body += bytes((operation, argument & 255)) + bytes(2 * CACHES[operation])
+            if argument > 255:
+                for shift in range((_units(argument) - 1) * 8, 0, -8):
+                    body += bytes((EXTENDED_ARG, argument >> shift & 255))
+            body.append(instruction.opcode)
+            body.append(argument & 255)
+            body += ROOMS[instruction.opcode]
         assert len(body) == 2 * starts[-1]
         return code.replace(
             co_code=bytes(body),

@@ -112,11 +112,17 @@ class AtBegin(Probe):
         """Tell the tracer; a function whose calls are not recorded is hushed as a whole."""
         body, tracer = self.body, self.body.watch.tracer
         known = body.known = tracer.code_of(frame.f_code)
-        if known is not None and not known.quiet:
-            tracer.enter(frame, known)
-        else:
+        if known is None or known.quiet:
             for probe in body.probes:
                 body.watch.hush(probe)
+            return
+        try:
+            tracer.enter(frame, known)
+        except BaseException as error:  # a signal's, or Python's stack is full: the call ends before its first line
+            with contextlib.suppress(RecursionError):
+                tracer.unwind(frame, error)
+            tracer.calls.pop(id(frame), None)
+            raise
 
 
 class AtEnd(Probe):
@@ -137,7 +143,7 @@ class AtError(Probe):
     def tell(self, frame: types.FrameType, error: BaseException, unit: int | None) -> None:
         """Tell the tracer, unless the exception goes on; at the end of Python's stack there may be no room for it."""
         watch, at = self.body.watch, _raised_at(frame, error, unit)
-        if watch.reraising.pop(get_ident(), 0) != id(frame):
+        if watch.reraising.pop(get_ident(), None) != (id(frame), id(error)):
             with contextlib.suppress(RecursionError):
                 watch.tracer.raised(frame, error, at)
 
@@ -147,9 +153,10 @@ class AtReraising(Probe):
 
     __slots__ = ()
 
-    def tell(self, frame: types.FrameType) -> None:
-        """Let what it comes to next take note that it is not new."""
-        self.body.watch.reraising[get_ident()] = id(frame)
+    def tell(self, frame: types.FrameType, error: BaseException | None) -> None:
+        """Let what it comes to next take note that it is not new; a bare ``raise`` names none."""
+        error = sys.exc_info()[1] if error is None else error
+        self.body.watch.reraising[get_ident()] = id(frame), id(error)
 
 
 class AtUnwinding(Probe):

@@ -59,7 +59,7 @@ class Probes(Protocol):
         """Return what is called with an exception, and where it was raised if that is known, before it is handled."""
 
     def at_reraising(self) -> object:
-        """Return what is called before an exception goes on to the next handler of its code."""
+        """Return what is called with an exception that goes on to another handler, None for a ``raise``."""
 
     def at_unwinding(self) -> object:
         """Return what is called with the exception that ends a call, and where it was raised."""
@@ -104,7 +104,7 @@ class _Rewriting:
             self._copy(number, each)
             if number == self._begin:
                 first = next((n for n in range(number + 1, len(self._old)) if self._begins_line(n)), number)
-                self._call(self._const(self._probes.at_begin()), self._old[first].place, self._unwinding)
+                self._call(self._const(self._probes.at_begin()), self._old[first].place, each.handler)
         self._add_unwinding()
         codes = iter(inner)
         consts = tuple(next(codes) if isinstance(each, types.CodeType) else each for each in self._consts)
@@ -157,7 +157,7 @@ class _Rewriting:
         if each.opcode in RETURNS and number > self._begin:
             self._call(self._end, each.place, handler)
         if each.handler is not None and (each.opcode == RERAISE or each == (RAISE, 0, *each[2:])):
-            self._call(self._again, each.place, handler)
+            self._call(self._again, each.place, handler, (int(each.opcode == RERAISE),))
         label = None
         if each.label is not None:
             label = ("told" if self._told[each.label[1]][number] else "plain", each.label[1])
@@ -169,8 +169,11 @@ class _Rewriting:
                 self._tell_line(number, after)
 
     def _add_unwinding(self) -> None:
-        """Add what an exception meets that no handler of the code takes: it goes on as if nothing had been there."""
-        place = self._old[self._begin].place
+        """Add what an exception meets that no handler of the code takes: it goes on as if nothing had been there.
+
+        It stands on no line, which the script's own trace function would be told of.
+        """
+        place: Place = (None, None, None, None)
         self._new.mark(self._unwinding.label)
         self._call(self._const(self._probes.at_unwinding()), place, None, (1, 2))
         self._new.add(RERAISE, 1, place, None)

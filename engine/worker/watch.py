@@ -206,10 +206,15 @@ if sys.version_info >= (3, 12):
 class RewriteWatch:
     """Watches by probes in the user's code objects, which are put in as these are compiled or imported.
 
-    There is no hook per thread, and none that Python would call for code of libraries. What Python 3.11 lacks is made
-    up for in the code itself, with these limits: code that the script compiles itself is not watched; while the script
-    traces or profiles itself, nothing is told in that thread, so that it sees its own calls only; and a code object's
-    bytes, constants and stack size are not those of the file.
+    There is no hook per thread, and none that Python would call for code of libraries; their functions that are there
+    already get other code where they are to be stepped into. Measured with tests/benchmarks/tracing.py on 3.11, in
+    times of the plain script: 1.8 to 3 where lines run no op, with a hushed line at 4 ns; ``sys.settrace`` took 5 to
+    28, since it goes on calling for every line of a call that is traced, rationed or not.
+
+    What there is no way to do so: code that the script itself compiles is not watched, nor is a copy of its code that
+    it marshals or pickles; while it traces or profiles itself, nothing is told in that thread, so that it sees its own
+    calls only. What it can see: a code object's bytes, last constants, lines without columns and stack size are not
+    those that the compiler gave, so what reads or replaces bytes of code finds others.
     """
 
     LOADERS = (importlib.machinery.SourceFileLoader, importlib.machinery.SourcelessFileLoader)
@@ -217,7 +222,8 @@ class RewriteWatch:
     def __init__(self, tracer: Tracer) -> None:
         self.tracer, self.reach = tracer, tracer.reach
         self.busy: set[int] = set()  # threads that are telling something now
-        self.reraising: dict[int, int] = {}  # by thread: the frame (its id) where an exception goes on that was told
+        # By thread: the frame where an exception goes on that was told, and that exception, as their ids.
+        self.reraising: dict[int, tuple[int, int]] = {}
         self._bodies: list[Body] = []
         self._hushed: list[Probe] = []
         self._rewritten: dict[int, tuple[types.CodeType, types.CodeType]] = {}  # by id(code), with that code

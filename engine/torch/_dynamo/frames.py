@@ -17,8 +17,14 @@ _RETURNS = ("RETURN_VALUE",)
 
 @functools.lru_cache(maxsize=256)
 def _next_by_offset(code: CodeType) -> dict[int, Any]:
-    """By an instruction's offset: the one behind it."""
-    instructions = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
+    """By an instruction's offset: the one behind it, less what a watch has put in: that stands in no column."""
+    columns = any(column is not None for _, _, column, _ in code.co_positions())
+    instructions = [
+        i
+        for i in dis.get_instructions(code)
+        if i.opname != "CACHE"
+        and not (columns and i.positions and i.positions.lineno and i.positions.col_offset is None)
+    ]
     return {before.offset: after for before, after in zip(instructions, instructions[1:], strict=False)}
 
 
