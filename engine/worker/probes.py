@@ -13,7 +13,7 @@ from stridescope.engine.worker.calls import Code
 from stridescope.engine.worker.tracebacks import entries
 
 if TYPE_CHECKING:
-    from stridescope.engine.worker.watch import RewriteWatch
+    from stridescope.engine.worker.probing import RewriteWatch
 
 
 class Constant(ctypes.c_ubyte):

@@ -34,8 +34,8 @@ NAMES = sorted(path.stem for path in SCRIPTS.glob("*.py"))
 OTHERWISE = {"code_objects", "traces_itself", "threads", "deep_recursion"}
 TOLD = ExceptionRaised | FrameEntered | FrameLeft | LineReached | NameBound | NameUnbound
 RECORD = """import sys
-from stridescope.engine.worker import launch, recorded, watch
-recorded.watch = getattr(watch, sys.argv[1])
+from stridescope.engine.worker import launch, probing, recorded, watch
+recorded.watch = getattr(probing if sys.argv[1] == "RewriteWatch" else watch, sys.argv[1])
 launch.leave(recorded.record_script(sys.argv[3], sys.argv[4:], sys.argv[2]))
 """
 Outcome = tuple[int, str, str]
@@ -212,6 +212,14 @@ def test_modules_of_the_script_are_watched_and_cached_as_python_caches_them(
     assert outcome(path) == (0, "8 True\n", "")  # what lies in the cache is Python's own
 
 
+def test_what_a_script_runs_by_its_path_is_watched(script: Writer, tmp_path: pathlib.Path) -> None:
+    script("x: int = 1\nprint(__annotations__)\ny = x + 1\n", "other.py")
+    path = script("import pathlib, runpy\nprint(runpy.run_path(pathlib.Path(__file__).with_name('other.py'))['y'])\n")
+    done, events = watched("RewriteWatch", path, tmp_path)
+    assert done == outcome(path)
+    assert [event[3] for event in events if event[0] == "LineReached" and event[2] == 2] == [1, 2, 3]
+
+
 def test_a_fault_in_an_imported_module_is_shown_as_python_shows_it(script: Writer, tmp_path: pathlib.Path) -> None:
     script("value = (1,\n", "broken.py")
     script("def fail():\n    return 1 / 0\nfail()\n", "failing.py")
@@ -237,3 +245,24 @@ def test_a_loop_that_is_rationed_is_recorded_again_where_something_follows(
     lines = [event[3] for event in events if event[0] == "LineReached"]
     assert len(lines) < 10_000 and lines[-2:] == [6, 7]
     assert [event[4] for event in events if event[0] == "NameBound" and event[2] == "last"] == [str(sum(range(50_000)))]
+
+
+def test_what_compiles_bytecode_gets_that_of_the_file(script: Writer, tmp_path: pathlib.Path) -> None:
+    """A stand-in for numba, which asks its own function for the code that it is to compile."""
+    script("", "numba/__init__.py")
+    script("", "numba/core/__init__.py")
+    script("def get_code_object(function):\n    return function.__code__\n", "numba/core/bytecode.py")
+    path = script(
+        """
+        from numba.core.bytecode import get_code_object
+
+        def total(n):
+            t = 0
+            for i in range(n):
+                t += i
+            return t
+
+        print(total(3), get_code_object(total).co_consts, get_code_object(total).co_code)
+        """
+    )
+    assert watched("RewriteWatch", path, tmp_path)[0] == outcome(path)
