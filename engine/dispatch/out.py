@@ -21,6 +21,7 @@ from stridescope.engine.dispatch.out_dtypes import (
 )
 from stridescope.engine.dispatch.out_rule import Gradients
 from stridescope.engine.dispatch.overlap import PARTIAL, is_lazy, refuse_lazy_overlap, refuse_overlap
+from stridescope.engine.dispatch.recorded import Interceptors
 from stridescope.engine.dispatch.return_types import return_type
 from stridescope.engine.dispatch.run import Guarded, Pointwise, flattened, is_of_kernel, placed, store
 from stridescope.engine.dispatch.torch_function import Overrides, dispatching
@@ -46,6 +47,7 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
     at_once = isinstance(op.run, (Pointwise, Guarded)) or op.out.memory_first
     _refuse_before(op, values, targets, at_once)
     enabled, grad_mode.enabled = grad_mode.enabled, False
+    Interceptors.writing += 1
     try:
         with Scratch():
             result = _computed(op, _in_dtype_of_out(op, values, targets[0]), targets)
@@ -58,6 +60,7 @@ def write_out(op: Op, values: list[Any], out: Any) -> Any:
         raise
     finally:
         grad_mode.enabled = enabled
+        Interceptors.writing -= 1
     if op.schema.returns == ("Tensor[]",):
         return None
     if isinstance(result, tuple) and type(result) is not tuple:
@@ -102,7 +105,8 @@ def _write_all(
     if several:
         _refuse_dtypes(op.name, targets, results)
     plain = several or (op.out.casts is not None and op.out.casts(*values))
-    for target, one in zip(targets, results, strict=False):
+    for place, (target, one) in enumerate(zip(targets, results, strict=False)):
+        counts = op.out.counts if place < 2 else op.out.counts_third
         if one is target:  # an op that leaves it as it was
             continue
         if op.name in TRANSFORMS and target._array.shape != one._array.shape:
@@ -111,7 +115,7 @@ def _write_all(
             refuse_lazy_overlap(target)
         if isinstance(op.run, Pointwise):
             _refuse_reshaping_an_operand(target, one._array.shape, values)
-        written(target, one, "" if plain else op.name, () if at_once else values, op.out.counts)
+        written(target, one, "" if plain else op.name, () if at_once else values, counts)
 
 
 def _refuse_count(name: str, given: int, wanted: int) -> None:

@@ -25,7 +25,7 @@ class Out:
 
     Attributes:
         into: what is written where that is not the plain form's result: a function of the arguments and the tensor.
-        counts: how many writes PyTorch's version counter shows.
+        counts: how many writes PyTorch's version counter shows; of the third of several results, ``counts_third``.
         memory_first: an expanded ``out`` is refused before it is resized, as all elementwise ops do it.
         apart: ``out`` may not be among what the op reads, nor share its storage.
         dtype_at_once: the dtype that ``out`` must have, asked before anything else; a function of the arguments.
@@ -38,6 +38,7 @@ class Out:
 
     into: Callable[..., Any] | None = None
     counts: int = 1
+    counts_third: int = 1
     memory_first: bool = False
     apart: bool = False
     dtype_at_once: Callable[..., dtype] | None = None

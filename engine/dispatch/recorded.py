@@ -47,6 +47,7 @@ class Interceptors:
     before: list[Callable[..., Any]] = []
     # The same for modes that take the kernel's place: they come after all others, and the last is outermost.
     below: list[Callable[..., Any]] = []
+    writing = 0  # in this many calls with ``out=``: no autocast knows those
 
 
 def full(op: Op, core: Callable[..., Any], args: tuple[Any, ...]) -> Any:

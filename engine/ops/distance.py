@@ -183,9 +183,12 @@ def _apart(x1: Tensor, x2: Tensor) -> Array:
 
 def _cdist_run(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor:
     _check_cdist(x1, x2, p)
-    kind = result_type(x1, x2)
-    if kind.itemsize == 2 and x1._array.size and x2._array.size:
-        raise not_implemented("cdist", kind)
+    kind = x1.dtype
+    if x1._array.size and x2._array.size:
+        if kind.itemsize == 2:
+            raise not_implemented("cdist", kind)
+        if x2.dtype is not kind:
+            raise RuntimeError(f"expected scalar type {scalar_name(kind)} but found {scalar_name(x2.dtype)}")
     apart = _apart(x1, x2)
     result = lengths(apart, p, (apart.ndim - 1,), False) if apart.shape[-1] else np.zeros(apart.shape[:-1], apart.dtype)
     return wrapped(result, kind, x1)

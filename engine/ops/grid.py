@@ -9,6 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.elementwise import not_implemented
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.recorded import Interceptors
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, scalar_name
 from stridescope.engine.kernels import grid as kernels
@@ -132,6 +133,10 @@ def _base_grid(size: Ints, align: bool, kind: Any) -> Any:
 def _affine(theta: Tensor, size: Ints, align_corners: bool) -> Tensor:
     array = resolved(theta)
     base = _base_grid(size, align_corners, array.dtype.type)
+    if Interceptors.before:  # autocast knows the product that PyTorch makes here
+        whole = fresh(dense(np.broadcast_to(base, (size[0], *base.shape[1:]))), theta.dtype, theta.device)
+        places: Tensor = op_call("bmm")(whole, theta.detach().transpose(1, 2))
+        return places.view((size[0], *size[2:], len(size) - 2))  # type: ignore[no-any-return]
     grid = np.matmul(base, array.swapaxes(1, 2))
     return fresh(dense(grid.reshape((size[0], *size[2:], len(size) - 2))), theta.dtype, theta.device)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from stridescope.engine.autograd.modes import may_be_differentiated
 from stridescope.engine.dispatch.op import define
+from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.run import resolved
 from stridescope.engine.dtype import FLOAT, scalar_name
 from stridescope.engine.ops.arithmetic import real_if
@@ -164,6 +165,7 @@ define(
     "svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
     doc="The singular value decomposition self = U diag(S) V^H.",
     composite=_old_svd,
+    out=Out(counts_third=2),
 )
 
 # ---- symmetric matrices ------------------------------------------------------------------------------------------

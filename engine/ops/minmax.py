@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stridescope.engine.dispatch.elementwise import elementwise
+from stridescope.engine.dispatch.elementwise import elementwise, not_implemented
 from stridescope.engine.dispatch.op import Op, define
 from stridescope.engine.dispatch.out_rule import Out
 from stridescope.engine.dispatch.promote import common
@@ -92,6 +92,11 @@ _high_number = _limited(lambda a, high: smaller(high, a), "clamp_max_scalar_cpu"
 def _check_limits(self: Tensor, min: Any, max: Any) -> None:
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    limits = [limit for limit in (min, max) if isinstance(limit, Tensor)]
+    if limits and not self.dtype.is_complex and (kind := common((self, *limits))).is_complex:
+        raise not_implemented(
+            "clamp_cpu" if len(limits) == 2 else "maximum_cpu" if max is None else "minimum_cpu", kind
+        )
     _check_clamp(self, min, max)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from stridescope.engine.dispatch.op import define
 from stridescope.engine.dispatch.run import resolved
-from stridescope.engine.dtype import float32, uint8
+from stridescope.engine.dtype import float32, float64, uint8
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.storage import Array
 from stridescope.engine.tensor import Tensor, dense, fresh
@@ -152,6 +152,8 @@ def fused_lstm(input: Tensor, hidden: Any, weights: Any, reverse: bool, how: Any
     size = hidden[0].shape[-1]
     blank = None if how.has_biases else op_call("zeros")((weights.ih.shape[0],))
     biases = (weights.bias_ih, weights.bias_hh) if how.has_biases else (blank, blank)
+    if any(state.dtype is float64 for state in hidden):
+        raise RuntimeError("get_mkldnn_dtype: unsupported data type")
     output, hy, cy, _ = layer.call(
         input, weights.ih, weights.hh, *biases, hidden[0], hidden[1], reverse, (), LSTM_MODE, size, 1, how.has_biases,
         how.bidirectional, batch_first, how.train,

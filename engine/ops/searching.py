@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from stridescope.engine.warn import internal, warn_once
 Parts = tuple[Tensor, Tensor, Tensor]
 
 # ---- unique ------------------------------------------------------------------------------------------------------
+
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _no_derivative(name: str) -> Any:
@@ -158,6 +162,17 @@ _unique_dim_of = Function("unique_dim", [unique_dim], method=False)
 _consecutive_of = Function("unique_consecutive", [consecutive], method=False)
 
 
+def _told_as(name: str) -> Callable[[F], F]:
+    """A decorator: Python's own refusals of arguments call the function so."""
+
+    def decorate(function: F) -> F:
+        function.__qualname__ = name
+        return function
+
+    return decorate
+
+
+@_told_as("_return_output")
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -171,12 +186,31 @@ def unique(
     return _asked(parts, return_inverse, return_counts)
 
 
+@_told_as("_consecutive_return_output")
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
     """``torch.unique_consecutive``: the elements without repetitions of the one before."""
     parts = _consecutive_of(input, return_inverse=return_inverse, return_counts=return_counts, dim=dim)
     return _asked(parts, return_inverse, return_counts)
+
+
+@_told_as("Tensor.unique")
+def _unique_method(
+    self: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    return unique(self, sorted, return_inverse, return_counts, dim)
+
+
+@_told_as("Tensor.unique_consecutive")
+def _unique_consecutive_method(
+    self: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    return unique_consecutive(self, return_inverse, return_counts, dim)
 
 
 # ---- positions in a sorted sequence ------------------------------------------------------------------------------
@@ -368,4 +402,4 @@ define(
 )
 
 FUNCTIONS: dict[str, Any] = {"unique": unique, "unique_consecutive": unique_consecutive}
-METHODS: dict[str, Any] = dict(FUNCTIONS)
+METHODS: dict[str, Any] = {"unique": _unique_method, "unique_consecutive": _unique_consecutive_method}

@@ -35,7 +35,11 @@ def handle(storage: Storage) -> UntypedStorage:
     return found
 
 
-class UntypedStorage:
+class _StorageBase:
+    """What all storages are."""
+
+
+class UntypedStorage(_StorageBase):
     """The bytes behind tensors. Two tensors share memory exactly when they share this object."""
 
     _over: Storage
@@ -399,9 +403,13 @@ class _OldName(type):
         return type(instance) is TypedStorage and instance.dtype is cls.kind and instance.device == CPU
 
 
+class _LegacyStorage(TypedStorage, metaclass=_OldName):
+    """What the old class names are."""
+
+
 # The old class names: torch.FloatStorage is a class that only names what storage_type() answers.
 LEGACY: dict[str, type] = {
-    name: _OldName(name, (TypedStorage,), {"__module__": "torch", "kind": kind})
+    name: _OldName(name, (_LegacyStorage,), {"__module__": "torch", "kind": kind})
     for name, kind in ((f"{scalar_name(kind)}Storage", kind) for kind in DTYPES)
 }
 
@@ -411,4 +419,7 @@ METHODS: dict[str, Any] = {
     "_typed_storage": lambda self: TypedStorage(wrap_storage=untyped(self), dtype=self.dtype, _internal=True),
     "storage_type": lambda self: LEGACY[f"{scalar_name(self.dtype)}Storage"],
 }
-__all__ = ["LEGACY", "METHODS", "TypedStorage", "UntypedStorage", "resize", "storage_of", "tensor_on"]
+__all__ = [
+    "LEGACY", "METHODS", "TypedStorage", "UntypedStorage", "_LegacyStorage", "_StorageBase", "resize", "storage_of",
+    "tensor_on",
+]  # fmt: skip

@@ -3,26 +3,48 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from stridescope.engine.device import device
-from stridescope.engine.dispatch.torch_function import begin_subclass, torch_dispatch, torch_function
+from stridescope.engine.dispatch.torch_function import (
+    begin_subclass,
+    dispatches,
+    torch_dispatch,
+    torch_function,
+    without,
+)
 from stridescope.engine.dtype import default_float, dtype
 from stridescope.engine.layout import Layout, contiguous_strides, strided
 from stridescope.engine.ops.creation import empty_strided, place_of
 from stridescope.engine.ops.lookup import op_call
 from stridescope.engine.ops.old_types import constructed
 from stridescope.engine.ops.storage_objects import UntypedStorage, untyped
-from stridescope.engine.tensor import Tensor, alias, over
+from stridescope.engine.tensor import Tensor, alias, bump_version, over
 
 NO_DEEPCOPY = (
     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you "
     "were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
     "https://github.com/pytorch/pytorch/pull/103001"
 )
+
+NO_NEW_EMPTY = (
+    "The default implementation of __deepcopy__() for non-wrapper subclasses only works for subclass types that "
+    "implement new_empty() and for which that function returns another instance of the same subclass. You should "
+    "either properly implement new_empty() for your subclass or override __deepcopy__() if it is intended behavior for "
+    "new_empty() to return an instance of a different type."
+)
+NO_CLONE = (
+    "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that implement "
+    "clone() and for which cloning returns another instance of the same subclass. You should either properly implement "
+    "clone() for your subclass or override __deepcopy__() if it is intended behavior for clone() to return an instance "
+    "of a different type."
+)
+# What lies in the ``__dict__`` of a tensor that nobody but the engine has put there.
+OF_TENSOR = frozenset({*vars(Tensor), "_batch", "_example_of"})
 
 
 def new_tensor_object(cls: type[Tensor], *args: Any, **kwargs: Any) -> Any:
@@ -67,17 +89,50 @@ def deepcopy(self: Tensor, memo: dict[int, Any]) -> Any:
         raise RuntimeError(NO_DEEPCOPY)
     if id(self) in memo:
         return memo[id(self)]
+    made = _clone_of(self) if dispatches(type(self)) else _copy_of(self, memo)
+    if self._grad is not None:
+        made._grad = copy.deepcopy(self._grad, memo)
+    own = {name: value for name, value in self.__dict__.items() if name not in OF_TENSOR}
+    made.__dict__.update({name: copy.deepcopy(value, memo) for name, value in own.items()})
+    for slot in copyreg._slotnames(type(self)) if type(self) is not Tensor else ():  # type: ignore[attr-defined]
+        if slot not in OF_TENSOR and hasattr(self, slot):
+            setattr(made, slot, copy.deepcopy(getattr(self, slot), memo))
+    memo[id(self)] = made
+    return made
+
+
+def _copy_of(self: Tensor, memo: dict[int, Any]) -> Any:
+    """A copy of the tensor itself; the storage's copy is shared by what shares the storage."""
     handle = untyped(self)
     twin: UntypedStorage = copy.deepcopy(handle, memo)
     memo[id(handle)] = twin
     made: Any = over(twin._over, self.layout_, self.dtype)
     made._requires_grad, made._conj, made._neg = self._requires_grad, self._conj, self._neg
-    if self._grad is not None:
-        made._grad = copy.deepcopy(self._grad, memo)
-    if type(self) is not Tensor:
-        made.__class__ = type(self)
-        made.__dict__.update({k: copy.deepcopy(v, memo) for k, v in self.__dict__.items() if not k.startswith("_")})
-    memo[id(self)] = made
+    bump_version(made)  # PyTorch sets the storage of a tensor that is there already
+    if type(self) is Tensor:
+        return made
+    with without(classes_only=True):
+        if type(self.new_empty([])) is not type(self):
+            raise RuntimeError(NO_NEW_EMPTY)
+    return object_of(type(self), made)
+
+
+def _clone_of(self: Any) -> Any:
+    """A copy of a tensor that its class does everything for."""
+    made = self.detach().clone()
+    if type(made) is not type(self):
+        raise RuntimeError(NO_CLONE)
+    made._requires_grad = self._requires_grad
+    return made
+
+
+def shallow(self: Tensor) -> Any:
+    """``copy.copy``: another object over the same storage, with the same attributes and without history."""
+    made: Any = over(self.storage_, self.layout_, self.dtype)
+    made._requires_grad, made._conj, made._neg = self._requires_grad, self._conj, self._neg
+    bump_version(made)  # PyTorch sets the storage of a tensor that is there already
+    made = object_of(type(self), made)
+    made.__dict__.update({name: value for name, value in self.__dict__.items() if name not in OF_TENSOR})
     return made
 
 
@@ -125,6 +180,7 @@ METHODS: dict[str, Any] = {
     "as_subclass": as_subclass,
     "_make_subclass": staticmethod(make_subclass),
     "_make_wrapper_subclass": staticmethod(make_wrapper_subclass),
+    "__copy__": shallow,
     "__deepcopy__": deepcopy,
     "__reduce_ex__": reduced,
 }

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from stridescope.engine.ops.storage_objects import TypedStorage, UntypedStorage
+from stridescope.engine.ops.storage_objects import TypedStorage, UntypedStorage, _LegacyStorage, _StorageBase
 
-__all__ = ["TypedStorage", "UntypedStorage"]
+__all__ = ["TypedStorage", "UntypedStorage", "_LegacyStorage", "_StorageBase"]

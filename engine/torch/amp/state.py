@@ -117,7 +117,7 @@ def get_autocast_cpu_dtype() -> dtype:
 def cast_arguments(op: Op, call: Callable[..., Any], *args: Any) -> Any:
     """Run an op with its arguments in the dtype that the lists say."""
     state = autocast_state
-    kind = None if state.inside else _device_of(args)
+    kind = None if state.inside or Interceptors.writing else _device_of(args)
     if kind is None or not state.enabled[kind]:
         return call(*args)
     policy, name = POLICIES[kind], op.schema.name

@@ -81,7 +81,16 @@ class Parameter(Tensor, metaclass=_Parameters):
         return _rebuilt, (self.data, self.requires_grad, attributes)
 
 
-class Buffer(Tensor):
+class _BufferKind(type):
+    """What a buffer is: any tensor that ``Buffer`` has made."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if cls is Buffer:
+            return isinstance(instance, Tensor) and bool(getattr(instance, "_is_buffer", False))
+        return super().__instancecheck__(instance)
+
+
+class Buffer(Tensor, metaclass=_BufferKind):
     """A tensor that is registered as a buffer when it is assigned to a module."""
 
     __slots__ = ()
@@ -93,7 +102,7 @@ class Buffer(Tensor):
             from stridescope.engine import torch
 
             data = torch.empty(0)  # type: ignore[misc]
-        made = as_type(cls, data)
+        made = data.detach().requires_grad_(data.requires_grad)
         made.persistent = persistent
         made._is_buffer = True
         return made
