@@ -85,13 +85,15 @@ class RewriteWatch:
         """Report every line again, in calls that run already too."""
         if self._stopped:
             return
-        hushed, self._hushed = self._hushed, []
-        for probe in hushed:
+        quiet = []
+        while self._hushed:  # other threads go on adding to it
+            probe = self._hushed.pop()
             known = probe.body.known
             if known is not None and known.quiet:
-                self._hushed.append(probe)
+                quiet.append(probe)
             else:
                 probe.wake()
+        self._hushed += quiet
 
     def _prepared(self, code: types.CodeType) -> types.CodeType:
         if (known := self._rewritten.get(id(code))) is not None:
