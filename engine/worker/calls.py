@@ -6,7 +6,7 @@ import types
 
 from stridescope.engine.worker.frame_locals import OPTIMIZED, Locals, Values, layout_of, lies_at
 from stridescope.engine.worker.names import Bound, Names, plan, worth_showing
-from stridescope.engine.worker.positions import Where, is_long, line_starts, lines_after, spans_of
+from stridescope.engine.worker.positions import Where, lines_after, spans_of
 
 Span = tuple[int, int, int, int]
 
@@ -15,24 +15,25 @@ class Code:
     """What the tracer knows of a code object of the user's files."""
 
     __slots__ = (
-        "arguments", "asked", "calls", "first_line", "flow", "free_calls", "is_module", "layout", "name", "names",
-        "object", "optimized", "plan", "quiet", "resuming", "silent", "source", "spans", "starts", "unfollowed",
-        "visits", "watched", "woken",
+        "arguments", "asked", "calls", "compiled", "first_line", "flow", "free_calls", "is_module", "layout", "name",
+        "names", "object", "optimized", "plan", "quiet", "resuming", "silent", "source", "spans", "starts",
+        "unfollowed", "visits", "watched", "woken",
     )  # fmt: skip
 
-    def __init__(self, code: types.CodeType, source: int) -> None:
-        self.object, self.source = code, source
+    def __init__(self, code: types.CodeType, source: int, compiled: types.CodeType | None = None) -> None:
+        """``compiled`` is what the compiler made, where ``code`` has more in it."""
+        self.object, self.source, self.compiled = code, source, compiled or code
         self.optimized = bool(code.co_flags & OPTIMIZED)  # a function, not a module or a class body
         self.layout = layout_of(code) if self.optimized else None
         places = {} if self.layout is None else self.layout.places
         # Where rationing sets in, `names` becomes a copy of the plan.
-        self.plan = self.names = {line: names.placed(places) for line, names in plan(code).items()}
+        self.plan = self.names = {line: names.placed(places) for line, names in plan(self.compiled).items()}
         self.is_module, self.name = code.co_name == "<module>", code.co_qualname
         self.first_line = code.co_firstlineno
         arguments = filter(worth_showing, code.co_varnames[: _argument_count(code)])
         self.arguments = tuple((name, places.get(name, -1)) for name in arguments)  # with their slots, where known
         self.spans: list[Span] = []
-        self.starts = line_starts(code) if is_long(code) else {}  # the instructions that begin a line, and which
+        self.starts: dict[int, int] = {}  # the instructions that begin a line, and which, where a watch asks for them
         self.visits: dict[int, int] = {}  # how often each line was reached, estimated by samples
         self.silent: set[int] = set()  # the lines that are not recorded
         self.unfollowed: dict[str, None] = {}  # names that rationed lines store, looked at when another line is reached
@@ -44,7 +45,7 @@ class Code:
 
     def ration(self, line: int) -> None:
         """Take note that a line is rationed: at those that can come next the names that it stores are looked at."""
-        self.flow = self.flow or lines_after(self.object)
+        self.flow = self.flow or lines_after(self.compiled)
         self.resuming |= self.flow.get(line, set())
 
     def lift(self) -> None:
@@ -53,7 +54,7 @@ class Code:
         self.visits.clear()
         self.silent.clear()
         if self.unfollowed:
-            self.resuming = {line for _, _, line in self.object.co_lines() if line}
+            self.resuming = {line for _, _, line in self.compiled.co_lines() if line}
 
     def read_spans(self) -> list[Span]:
         """Decode the positions when the first op asks for one."""

@@ -53,6 +53,7 @@ class RewriteWatch:
         if self.tracer.belongs.steps_into:
             self._renew_functions()
         self.tracer.lifted = self._restart  # type: ignore[method-assign]
+        self.tracer.compiled = self._original  # type: ignore[method-assign]
 
     def stop(self) -> None:
         """Report nothing more."""
@@ -119,13 +120,17 @@ class RewriteWatch:
 
         runpy.compile = compile_prepared  # type: ignore[attr-defined]
 
+    def _original(self, code: types.CodeType) -> types.CodeType:
+        """Return what the compiler made, for a code with probes."""
+        return self._originals.get(id(code), (code, code))[1]
+
     def _show_originals(self, numba: types.ModuleType) -> None:
         """Let numba compile a function from the code that its file says: it knows no calls of ours."""
         get: Callable[[object], Any] = numba.get_code_object
 
         def get_code_object(function: object) -> Any:
             code = get(function)
-            return self._originals.get(id(code), (code, code))[1]
+            return self._original(code) if isinstance(code, types.CodeType) else code
 
         numba.get_code_object = get_code_object  # type: ignore[attr-defined]
 

@@ -67,10 +67,14 @@ class Tracer:
             return self._meet(code)
 
     def _meet(self, code: types.CodeType) -> Code | None:
-        known = Code(code, self.source_of(code.co_filename)) if self.belongs(code) else None
+        known = Code(code, self.source_of(code.co_filename), self.compiled(code)) if self.belongs(code) else None
         self._codes[id(code)] = known
         self._kept.append(code)
         return known
+
+    def compiled(self, code: types.CodeType) -> types.CodeType:
+        """Return what the compiler made of a code; a watch that puts more into it says so here."""
+        return code
 
     def source_of(self, path: str) -> int:
         """Return the number of a source file, telling of it the first time."""

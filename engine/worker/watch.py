@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar, cast
 from stridescope.engine.events import RecordingCut
 from stridescope.engine.worker.bindings import emit
 from stridescope.engine.worker.calls import Code
-from stridescope.engine.worker.positions import is_long
+from stridescope.engine.worker.positions import is_long, line_starts
 from stridescope.engine.worker.tracebacks import deepest, is_ours
 from stridescope.engine.worker.tracer import Tracer
 
@@ -135,7 +135,9 @@ if sys.version_info >= (3, 12):
             if known.quiet is not known.watched:
                 return
             known.watched = not known.quiet
-            wanted = self.LONG if is_long(known.object) else self.LOCAL
+            wanted = self.LOCAL
+            if is_long(known.object):
+                wanted, known.starts = self.LONG, known.starts or line_starts(known.object)
             sys.monitoring.set_local_events(self._tool, known.object, wanted if known.watched else 0)
             if known.quiet:
                 self._unwatched.append(known)

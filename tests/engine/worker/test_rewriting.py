@@ -29,9 +29,9 @@ from stridescope.engine.recording.reader import Recording
 
 SCRIPTS = pathlib.Path(__file__).parents[2] / "scripts" / "as_python"
 NAMES = sorted(path.stem for path in SCRIPTS.glob("*.py"))
-# Code that the script itself copies or traces is not watched by probes; whose turn it is and where Python's stack ends
+# Code that the script itself copies is not watched by probes; whose turn it is and where Python's stack ends
 # differs from run to run.
-OTHERWISE = {"code_objects", "traces_itself", "threads", "deep_recursion"}
+OTHERWISE = {"code_objects", "threads", "deep_recursion"}
 TOLD = ExceptionRaised | FrameEntered | FrameLeft | LineReached | NameBound | NameUnbound
 RECORD = """import sys
 from stridescope.engine.worker import launch, probing, recorded, watch
@@ -79,6 +79,14 @@ def test_a_rewritten_program_does_as_python_does(name: str, tmp_path: pathlib.Pa
     done, events = watched("RewriteWatch", script, tmp_path)
     assert done[:2] == (status, output) and uncounted(done[2]) == uncounted(errors)
     assert events
+
+
+def test_a_program_that_traces_and_profiles_itself_sees_its_own_calls_only(tmp_path: pathlib.Path) -> None:
+    script = SCRIPTS.parent / "hardship" / "traces_itself.py"
+    done, events = watched("RewriteWatch", script, tmp_path)
+    assert done == outcome(script) and done[0] == 0
+    lines = [event[3] for event in events if event[0] == "LineReached" and event[1] == 1]
+    assert lines[-1] == 42  # recorded again once it has ended that
 
 
 @monitored
