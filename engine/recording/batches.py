@@ -11,6 +11,7 @@ from stridescope.engine.events import Wire
 from stridescope.engine.recording.columns import Batch, DamagedBatch, Schema, decode_kinds, decompress
 from stridescope.engine.recording.content import Blob
 from stridescope.engine.recording.rough import RoughBatch, is_rough
+from stridescope.engine.recording.values import read_value
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -48,7 +49,8 @@ class Batches:
         self._database, self._schema = database, schema
         self._batches: Recent[int, Batch | RoughBatch] = Recent(16)
         self._wires: Recent[int, list[Wire]] = Recent(6)
-        self._blobs: Recent[bytes, bytes] = Recent(256)
+        self._values: Recent[bytes, bytes] = Recent(256)
+        self._blobs: Recent[bytes, bytes] = Recent(32)  # the chunks that values stand in
 
     def batch(self, first: int) -> Batch | RoughBatch:
         """Return the batch that begins at step ``first``."""
@@ -60,7 +62,7 @@ class Batches:
 
     def load(self, key: bytes) -> bytes:
         """Return the bytes kept under ``key``."""
-        return self._blobs.use(key, lambda: self._load(key))
+        return self._values.use(key, lambda: read_value(key, self._row))
 
     def _read(self, first: int) -> Batch | RoughBatch:
         row = self._database.execute("SELECT kinds, body FROM events WHERE first = ?", (first,)).fetchone()
@@ -73,7 +75,10 @@ class Batches:
     def _blob(self, key: bytes, nbytes: int) -> Blob:
         return Blob(key, nbytes, self.load)
 
-    def _load(self, key: bytes) -> bytes:
+    def _row(self, key: bytes) -> bytes:
+        return self._blobs.use(key, lambda: self._read_row(key))
+
+    def _read_row(self, key: bytes) -> bytes:
         row = self._database.execute("SELECT data FROM blob WHERE key = ?", (key,)).fetchone()
         if row is None:
             raise DamagedBatch("values that an event mentions are missing")

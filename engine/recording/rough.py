@@ -6,7 +6,7 @@ ends. A recording that still grows, or whose writer was killed, holds rough batc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -35,10 +35,8 @@ from stridescope.engine.recording.columns import (
 _MARK = b"\0"  # no zstd frame begins with it
 
 
-def pack_rough(
-    batch: Sequence[Wire], kinds: bytes, keep: KeepBytes, schema: Schema, compress: Callable[[bytes], bytes]
-) -> tuple[bytes, bytes]:
-    """Return the packed kinds and the body of a batch of rows whose codes are ``kinds``.
+def pack_rough(batch: Sequence[Wire], kinds: bytes, keep: KeepBytes, schema: Schema) -> tuple[bytes, bytes]:
+    """Return the kinds and the rows of a batch of rows whose codes are ``kinds``, ready to be compressed.
 
     ``keep`` is as for :func:`.columns.encode`.
     """
@@ -50,7 +48,12 @@ def pack_rough(
         batch = list(batch)
         for at, key in apart:
             batch[at] = _kept_apart(batch[at], holders[kinds[at]], key)
-    return compress(kinds), _MARK + compress(pack_value(batch))
+    return kinds, pack_value(batch)
+
+
+def rough_body(packed: Any) -> bytes:
+    """Return the body of a batch, given its compressed rows."""
+    return b"".join((_MARK, packed))
 
 
 def _kept_apart(wire: Wire, position: int, key: bytes) -> Wire:
@@ -58,7 +61,7 @@ def _kept_apart(wire: Wire, position: int, key: bytes) -> Wire:
 
 
 def is_rough(body: bytes) -> bool:
-    """Whether the body of a batch is one of :func:`pack_rough`."""
+    """Whether the body of a batch is one of :func:`rough_body`."""
     return body.startswith(_MARK)
 
 

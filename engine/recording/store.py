@@ -17,7 +17,7 @@ from typing import Any
 from stridescope.engine.recording.bundled import described_bundles
 from stridescope.engine.recording.columns import Field, Kind, kinds_now
 
-FORMAT = 3  # batches that are still rough hold, from 2 on, bundles, from 3 on those of whole calls and of numbers
+FORMAT = 4  # rough batches hold, from 2 on, bundles, from 3 on those of whole calls and of numbers; 4: values in chunks
 _APPLICATION = 0x53545244  # "STRD"
 _MAGIC = b"SQLite format 3\0"
 

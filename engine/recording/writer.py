@@ -19,50 +19,22 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import xxhash
 import zstandard
 
 from stridescope.engine.events import Journal, SourceSeen, Wire
-from stridescope.engine.events.bundles import INLINE
 from stridescope.engine.recording import keyframes, store
 from stridescope.engine.recording.batches import Batches
 from stridescope.engine.recording.bundled import described_bundles
 from stridescope.engine.recording.columns import Encoded, Schema, kinds_now, pack_ints
 from stridescope.engine.recording.curve import Curve
 from stridescope.engine.recording.machine import Machine
-from stridescope.engine.recording.rough import RoughBatch, pack_rough
+from stridescope.engine.recording.rough import RoughBatch, pack_rough, rough_body
 from stridescope.engine.recording.store import RecordingError
+from stridescope.engine.recording.values import Blobs, compress_all, insert
 
 FLUSH_SECONDS = 0.05
 BATCH = 512  # events that stand together, or a few more: whoever goes to a step reads all of them
 _code_of = operator.itemgetter(0)
-
-
-class Blobs:
-    """Bytes kept once each, under the hash of their contents."""
-
-    def __init__(self) -> None:
-        self._known: set[bytes] = set()
-        self._fresh: list[tuple[bytes, bytes]] = []
-        # The fast level: values of floats hardly become smaller, whatever the effort.
-        self._compress = zstandard.ZstdCompressor(level=-5).compress
-
-    def put(self, values: bytes) -> bytes:
-        """Keep ``values`` and return their key."""
-        key = xxhash.xxh3_128_digest(values)
-        if key not in self._known:
-            self._known.add(key)
-            self._fresh.append((key, self._compress(values)))
-        return key
-
-    def keep(self, values: bytes) -> bytes | None:
-        """Keep ``values`` unless they are short enough to stand in the event."""
-        return self.put(values) if len(values) > INLINE else None
-
-    def write(self, database: sqlite3.Connection) -> None:
-        """Store what is new."""
-        database.executemany("INSERT OR IGNORE INTO blob VALUES (?, ?)", self._fresh)
-        self._fresh.clear()
 
 
 class Writer:
@@ -79,7 +51,7 @@ class Writer:
         self._buffer: list[Wire] = []
         self._journal: Journal | None = None
         self._steps, self._blobs, self._schema = 0, Blobs(), Schema(kinds_now(), bundles=described_bundles())
-        self._compress = zstandard.ZstdCompressor(level=-3).compress  # rough batches do not stay: fast, not small
+        self._compressor = zstandard.ZstdCompressor(level=-3)  # rough batches do not stay: fast, not small
         self._columns: list[tuple[int, int, bytes, bytes]] = []  # rows that take the place of rough batches
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._thread = threading.Thread(target=self._flush_often, name="stridescope-recording", daemon=True)
@@ -158,17 +130,14 @@ class Writer:
         codes = bytes(map(_code_of, rows))
         ends = self._schema.bundles.counts[np.frombuffer(codes, np.uint8)].cumsum()  # the steps up to each row's end
         cuts = np.searchsorted(ends, np.arange(BATCH, int(ends[-1]), BATCH)) + 1
-        start, before, packed = 0, 0, []
+        start, before, steps, pieces = 0, 0, [], list[bytes]()
         for stop in dict.fromkeys([*cuts.tolist(), len(rows)]):
-            kinds, body = pack_rough(
-                rows[start:stop], codes[start:stop], self._blobs.keep, self._schema, self._compress
-            )
+            pieces += pack_rough(rows[start:stop], codes[start:stop], self._blobs.keep, self._schema)
             start, count, before = stop, int(ends[stop - 1]) - before, int(ends[stop - 1])
-            last = self._steps + count - 1
-            packed.append((self._steps, last, kinds, body))
+            steps.append((self._steps, self._steps + count - 1))
             self._steps += count
-        # At once: each call of SQLite's hands Python to the script's thread and asks for it back.
-        self._database.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", packed)
+        packed = iter(compress_all(self._compressor, pieces))
+        insert(self._database, "events", [(*span, next(packed), rough_body(next(packed))) for span in steps])
         self._blobs.write(self._database)
         if SourceSeen.code in codes:
             for row in rows:
