@@ -3,7 +3,7 @@
 A function that is called very often in a row without any op is recorded a number of times, then no longer.
 
 Where ops run between the lines, that is done only while lines take more than their share of the time, and only to
-lines and functions that run no op themselves.
+lines and functions that run no op themselves. The more lines run for an op, the sooner that is asked.
 
 A person steps through hundreds of rounds of a loop, not through millions; recording them all would take many times
 the script's own time and fill the disk with numbers nobody looks at. Lines that run ops are always recorded, and while
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from stridescope.engine.worker.calls import Call, Code
 
 STRIDE = 251  # lines between two samples: a prime, so that the samples fall on every line of a loop
+DEAR_STRIDE = 61  # the same between ops, while lines take too much of the time
 WITHOUT_NAMES = 400  # estimated visits after which a line's names are not followed
 SILENT = 2_000  # estimated visits after which a line is not recorded
 CALLS = 1_000  # calls in a row without an op after which a function is not recorded
-AMONG_OPS = 2  # a line between ops that take their time too counts so often: it is rationed that much earlier
+AMONG_OPS = 8  # a line between ops that take their time too counts so often: it is rationed that much earlier
 LINE_SECONDS = 6e-6  # what a recorded line takes, its names and the recording's own thread included
 LINES_SHARE = 0.1  # of the time; a script between whose ops more lines run than that allows is rationed too
-FREE_LINES = 8_000  # so many are recorded before any question of what they cost
+# So many lines are recorded before any question of what they cost, and some more for each op, up to so many.
+FREE_LINES, FREE_LINES_OF_AN_OP, MOST_FREE_LINES = 2_000, 8, 8_000
 UNFOLLOWED = "… (changes too often to be recorded)"
 # What stands in the place of a rationed line's names; told apart by identity.
 NAMELESS, QUIET = Names((), (), ()), Names((), (), ())
@@ -47,16 +49,17 @@ class Ration:
         """Count the time and the lines from now on: from the first op, that is, not from the imports before it."""
         self._began, self._lines = time.process_time(), 0
 
-    def is_too_dear(self) -> bool:
-        """Take note of :data:`STRIDE` more lines, and say whether lines take more than their share of the time."""
-        self._lines += STRIDE
-        share = LINES_SHARE * (time.process_time() - self._began)
-        return self._lines > FREE_LINES and self._lines * LINE_SECONDS > share
+    def is_too_dear(self, lines: int, ops: int) -> bool:
+        """Take note of so many more lines, and say whether lines take more than their share of the time."""
+        self._lines += lines
+        if self._lines <= min(FREE_LINES + FREE_LINES_OF_AN_OP * ops, MOST_FREE_LINES):
+            return False
+        return self._lines * LINE_SECONDS > LINES_SHARE * (time.process_time() - self._began)
 
-    def sample(self, call: Call, line: int, weight: int = 1) -> Names | None:
-        """Take note that a line was reached in a stretch without ops; return what it is rationed to from now on."""
+    def sample(self, call: Call, line: int, visits: int) -> Names | None:
+        """Take note that a line was reached about so often without an op; return what it is rationed to from now on."""
         code = call.code
-        visits = code.visits.get(line, 0) + weight * STRIDE
+        visits += code.visits.get(line, 0)
         code.visits[line] = visits
         if visits < WITHOUT_NAMES:
             return None

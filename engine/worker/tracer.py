@@ -26,11 +26,11 @@ from stridescope.engine.worker.calls import Call, Code
 from stridescope.engine.worker.frame_locals import locals_of
 from stridescope.engine.worker.names import Names, worth_showing
 from stridescope.engine.worker.positions import Positions
-from stridescope.engine.worker.rationing import AMONG_OPS, NAMELESS, QUIET, STRIDE, Ration
+from stridescope.engine.worker.rationing import AMONG_OPS, DEAR_STRIDE, NAMELESS, QUIET, STRIDE, Ration
 from stridescope.engine.worker.tracebacks import entries
 
 LINE, ENTERED, LEFT = LineReached.code, FrameEntered.code, FrameLeft.code
-SAMPLES_PER_FLUSH = 64
+LINES_PER_FLUSH = 16_000
 
 
 class Tracer:
@@ -52,7 +52,8 @@ class Tracer:
         self._unwound: dict[int, Call] = {}  # calls that an exception ended, by id(frame)
         self.every_line, self.ration = every_line, Ration()
         self.ration.wanted = not every_line
-        self._countdown, self._samples, self._asked = STRIDE, 0, 0
+        self._countdown = self._stride = STRIDE  # lines until the next sample, and from one to the next
+        self._unflushed = self._asked = self._alone = 0  # lines since the last flush; ops; lines since the last op
         self._dear = False  # do lines take more than their share of the time?
         self._looked_at: tuple[Call, int, int] | None = None  # the line sampled last among ops, and the ops until it
         self._interrupted = False  # an exception is on its way, or has ended calls
@@ -169,31 +170,34 @@ class Tracer:
         if self._looked_at is not None:
             self._sample_among_ops(call)
             return
-        self._countdown = STRIDE
-        self._samples += 1
-        if not self._samples % SAMPLES_PER_FLUSH:
+        lines = self._stride
+        self._unflushed += lines
+        if self._unflushed >= LINES_PER_FLUSH:
+            self._unflushed = 0
             self.keep_pace()
         asked, self._asked = self._asked, self.positions.asked
         if self._asked and not asked:
             self.ration.begin()
-        self._dear = self.ration.is_too_dear()
+        self._dear = self.ration.is_too_dear(lines, self._asked)
+        self._countdown = self._stride = DEAR_STRIDE if self._dear and self.ration.wanted else STRIDE
+        self._alone = self._alone + lines if asked == self._asked else 0
         if not self.ration.wanted:
             return
-        if asked == self._asked:
-            self._ration(call, line)
+        if self._alone >= STRIDE:
+            self._ration(call, line, lines)
         elif self._dear:  # whether the line itself runs an op is known when the next is reached
             self._looked_at, self._countdown = (call, line, self._asked), 1
 
     def _sample_among_ops(self, here: Call) -> None:
         """Count the line that was reached before this one, if neither it nor what it called ran an op."""
-        self._countdown = STRIDE - 1
+        self._countdown = self._stride - 1
         if self._looked_at is not None:
             (call, line, asked), self._looked_at = self._looked_at, None
             if call is here and asked == self.positions.asked and self.ration.wanted:
-                self._ration(call, line, AMONG_OPS)
+                self._ration(call, line, AMONG_OPS * DEAR_STRIDE)
 
-    def _ration(self, call: Call, line: int, weight: int = 1) -> None:
-        if (rationed := self.ration.sample(call, line, weight)) is not None:
+    def _ration(self, call: Call, line: int, visits: int) -> None:
+        if (rationed := self.ration.sample(call, line, visits)) is not None:
             self.bindings.let_go(call, call.code.plan.get(line))
             if rationed is QUIET:
                 emit((LineRationed.code, call.code.source, line))
