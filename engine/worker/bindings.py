@@ -86,13 +86,21 @@ class Bindings:
             self._look_again(call, frame, names)
 
     def look_at_arguments(self, call: Call, frame: types.FrameType) -> None:
-        """Tell of a call's arguments; what is inside them is looked for while that costs little of the time."""
+        """Tell of a new call's arguments; what is inside them is looked for while that costs little of the time."""
+        whole, send = journal.whole, journal.emit
         for name, place in call.code.arguments:
             try:
                 value = call.values[place] if place >= 0 else _read(call, frame, name)
             except (KeyError, NameError, ValueError):  # deleted: the call has run for a while when it is met
                 continue
-            if (kind := type(value)) in ATOMS or kind is self._tensor:
+            # As in `_tell`, but that nothing was told of the name yet.
+            if (kind := type(value)) in SMALL and whole is not None and (kind is not int or -LONG < value < LONG):
+                call.plain[name] = value
+                whole((COUNTED, call.id, name, value))
+            elif kind is self._tensor and value._id and send is not None:
+                call.known[name] = (number := value._id, "", ())
+                send((BOUND, call.id, name, number, ""))
+            elif kind in ATOMS or kind is self._tensor:
                 self._tell(call, name, value)
             else:
                 began = self._begin_look()

@@ -81,8 +81,8 @@ class Call:
         self.plain: dict[str, object] = {}  # the small values that were told, themselves
         self.changing: set[str] = set()  # names whose value can change in place
         if (layout := code.layout) is not None:
-            self.lies = lies_at(frame)
-            self.base = base = self.lies.value or 0
+            self.lies = lies = lies_at(frame)
+            self.base = base = lies.value or 0
             self.values = layout.seen.get(base) or layout.values_at(base)
 
     def see(self) -> Values:

@@ -122,7 +122,8 @@ if sys.version_info >= (3, 12):
                 known = self._tracer.code_of(code)
                 if known is None:
                     return sys.monitoring.DISABLE
-                self._adjust(known)
+                if known.quiet is known.watched:
+                    self._adjust(known)
                 if known.quiet:
                     return sys.monitoring.DISABLE
                 self._tracer.enter(sys._getframe(1), known)
@@ -186,7 +187,7 @@ if sys.version_info >= (3, 12):
                 return sys.monitoring.DISABLE
             return None if self._reach(sys._getframe(2), code, line) else sys.monitoring.DISABLE
 
-        def _return(self, *_: object) -> object:
+        def _return(self, code: types.CodeType, at: int, value: object) -> object:
             try:
                 self._tracer.leave(sys._getframe(1))
             except Exception as error:
