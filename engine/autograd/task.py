@@ -29,6 +29,7 @@ from stridescope.engine.events import (
     NodeReady,
     journal,
 )
+from stridescope.engine.events.bundles import PASSED_ON
 from stridescope.engine.tensor import Tensor
 
 _passes = itertools.count(1)
@@ -85,8 +86,8 @@ class Task:
                         stack.append(child)
         if (emit := journal.emit) is not None:
             seen = list(dict.fromkeys([*roots, *waiting]))
-            counts = tuple(waiting.get(n, 0) for n in seen)
-            emit((DependenciesCounted.code, self.number, tuple(node_id(n) for n in seen), counts))
+            counts = tuple([waiting.get(n, 0) for n in seen])
+            emit((DependenciesCounted.code, self.number, tuple([n._id or node_id(n) for n in seen]), counts))
 
     def restrict(self, roots: Sequence[Node], targets: set[Node], run_targets: bool) -> None:
         """Run only what leads to ``targets``; those themselves run only when ``run_targets``."""
@@ -117,7 +118,10 @@ class Task:
                         self.step(node)
                 elif journal.emit is not None or self.needed is not None or anomaly.enabled:
                     running.node = node
-                    self.step(node)
+                    if node._hooks is None and self._is_told_whole() and node.__class__ is not AccumulateGrad:
+                        self._told_step(node)
+                    else:
+                        self.step(node)
                 elif node.__class__ is AccumulateGrad:
                     self._run_leaf(node, self.buffers.pop(node, [None]))
                 elif node._hooks is not None:
@@ -169,11 +173,44 @@ class Task:
             if not left:
                 queue.push(receiver)
 
+    def _is_told_whole(self) -> bool:
+        """Whether the pass runs everything and something records that takes bundles."""
+        return journal.whole is not None and self.needed is None and not anomaly.enabled
+
+    def _told_step(self, node: Node) -> None:
+        """What :meth:`step` does, for a node without hooks where :meth:`_is_told_whole`: the same events in fewer rows.
+
+        Someone may ask for single events while the node's formula runs.
+        """
+        buffers, edges = self.buffers, node._edges
+        given = tuple(buffers.pop(node, None) or [None] * len(node._outputs))
+        number = node._id or node_id(node)
+        journal.bundle((NodeBegan.code, number, tuple([0 if g is None else g._id or tensor_id(g) for g in given])))
+        results = validated(node, edges, node._run(given))
+        del given
+        if not self.keep_graph:
+            node._release()
+        left = list(results)[::-1]
+        del results
+        receiver, place = edges[0] if edges else (None, 0)
+        gradient = left[-1]._id if receiver is not None and left[-1] is not None else 0
+        # Whoever waits for nothing else and holds nothing yet is ready with it.
+        if gradient and receiver not in buffers and self.waiting[receiver] == 1 and receiver._id and journal.whole:
+            self.waiting[receiver] = 0
+            buffers[receiver] = [None] * len(receiver._outputs)
+            buffers[receiver][place] = left.pop()
+            journal.whole((PASSED_ON, number, receiver._id, place, gradient))
+            self.queue.push(receiver)
+            edges = edges[1:]
+        elif (emit := journal.emit) is not None:
+            emit((NodeEnded.code, number))
+        self._send(node, edges, left)
+
     def ready(self, node: Node) -> None:
         """Put a node whose gradients are all there into the queue."""
         self.queue.push(node)
         if (emit := journal.emit) is not None:
-            emit((NodeReady.code, node_id(node)))
+            emit((NodeReady.code, node._id or node_id(node)))
 
     def step(self, node: Node) -> None:
         """Run one node and send its gradients on."""
@@ -186,7 +223,8 @@ class Task:
         if not runs:
             return
         if (emit := journal.emit) is not None:
-            emit((NodeBegan.code, node_id(node), tuple(0 if g is None else tensor_id(g) for g in gradients)))
+            given = tuple([0 if g is None else g._id or tensor_id(g) for g in gradients])
+            emit((NodeBegan.code, node._id or node_id(node), given))
         if node.__class__ is AccumulateGrad:
             self._run_leaf(node, gradients)
             results: Gradients = ()
@@ -197,10 +235,10 @@ class Task:
             if anomaly.enabled and anomaly.check_nan:
                 check_nan(node, results)
         if emit is not None:
-            emit((NodeEnded.code, node_id(node)))
+            emit((NodeEnded.code, node._id or node_id(node)))
         left = list(results)[::-1]
         del results
-        self._send(node, left)
+        self._send(node, node._edges, left)
 
     def _capture(self, node: Node, gradients: list[Tensor | None]) -> None:
         for number in self.captures[node]:
@@ -243,9 +281,9 @@ class Task:
         pairs = zip(node._edges, results, strict=False)
         return tuple(g if n is None or self.wants(n) else None for (n, _), g in pairs)
 
-    def _send(self, node: Node, left: list[Tensor | None]) -> None:
+    def _send(self, node: Node, edges: Sequence[Edge], left: list[Tensor | None]) -> None:
         """Deliver the gradients; they are taken from the end of ``left``, so that only their receivers hold them."""
-        for receiver, number in node._edges:
+        for receiver, number in edges:
             if receiver is None:
                 left.pop()
             else:
@@ -255,7 +293,7 @@ class Task:
         gradient = results.pop()
         left = self.waiting[receiver] - 1
         self.waiting[receiver] = left
-        if not self.wants(receiver):
+        if self.needed is not None and not self.wants(receiver):
             return
         added = self.put(receiver, number, gradient)
         if (emit := journal.emit) is not None and gradient is not None:

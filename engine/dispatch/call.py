@@ -34,6 +34,7 @@ from stridescope.engine.dispatch.run import NUMBERS, Pointwise
 from stridescope.engine.dispatch.schema import REQUIRED, Argument, Schema
 from stridescope.engine.dispatch.templates import (
     ANNOUNCED,
+    ANNOUNCED_COMPOSITE,
     BINARY_RESULT,
     COMPOSITE,
     COMPOSITE_CALL,
@@ -58,7 +59,7 @@ from stridescope.engine.dispatch.templates import (
 from stridescope.engine.dispatch.tracking import make_node, track, tracker
 from stridescope.engine.dtype import FLOAT, dtype
 from stridescope.engine.events import journal
-from stridescope.engine.events.bundles import CALLED, OPENED
+from stridescope.engine.events.bundles import BEGUN, CALLED, OPENED
 from stridescope.engine.layout import Layout
 from stridescope.engine.storage import Array, next_address, next_storage_id
 from stridescope.engine.tensor import Tensor, alias, bump_version, canonical
@@ -67,7 +68,7 @@ from stridescope.engine.warn import is_ours
 if TYPE_CHECKING:
     from stridescope.engine.dispatch.op import Op
 
-STAGES = {"opened": OPENED, "told": CALLED, "ended": ended, "simple": SIMPLE, "are_simple": are_simple,
+STAGES = {"begun": BEGUN, "opened": OPENED, "told": CALLED, "ended": ended, "simple": SIMPLE, "are_simple": are_simple,
           "tensor_id": tensor_id, "next_tensor_id": next_tensor_id, "next_storage_id": next_storage_id,
           "next_address": next_address}  # fmt: skip
 
@@ -150,7 +151,8 @@ def _composite(op: Op) -> Callable[..., Any]:
     assert function is not None
     named = {p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY}
     core = _compiled(COMPOSITE, op, {"function": function}, named)
-    call = _compiled(COMPOSITE_CALL, op, {"core": core, "stage_full": full})
+    frame = ANNOUNCED_COMPOSITE if usual(op.schema) else COMPOSITE_CALL
+    call = _compiled(frame, op, {"core": core, "stage_full": full, "stage_refused": refused, **STAGES})
     call.__doc__ = op.doc
     return call  # type: ignore[no-any-return]
 

@@ -29,6 +29,22 @@ def {name}({signature}):
     return core({names})
 """
 # The same with :func:`recorded` written out for the most frequent kinds of arguments.
+ANNOUNCED_COMPOSITE = """
+def {name}({signature}):
+    if journal.full:
+        if not journal.plain or not ({usual}):
+            return stage_full(op, core, ({names}))
+        journal.bundle((begun, {label}, {pattern}, journal.where(), {written}))
+        try:
+            out = core({names})
+        except Exception as error:
+            stage_refused({label}, error)
+            raise
+        ended(out, {label})
+        return out
+    return core({names})
+"""
+# The same for ops with a kernel.
 ANNOUNCED = """
 def {name}({signature}):
     if journal.full:

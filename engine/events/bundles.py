@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
+from stridescope.engine.events.backward import GradientSent, NodeEnded, NodeReady
 from stridescope.engine.events.base import Event, Wire
 from stridescope.engine.events.graph import GradFnSet, NodeMade, TensorSaved
 from stridescope.engine.events.line import LineReached, NameBound
@@ -193,6 +194,15 @@ BUNDLES: dict[int, Bundle] = dict(
                 _ENDED,
                 form="called",
             ),
+            # A call of an op that is made of others begins: it passes no keys itself.
+            _bundle(_CALL, (OpBegan, {}), form="called"),
+            # A backward node is done, and its first gradient is the only one that its receiver waited for.
+            _bundle(
+                "node receiver input_nr gradient",
+                (NodeEnded, {}),
+                (GradientSent, {"summed": [False], "waiting": [0]}),
+                (NodeReady, {"node": "receiver"}),
+            ),
         ),
         FIRST_BUNDLE,
     )
@@ -200,7 +210,7 @@ BUNDLES: dict[int, Bundle] = dict(
 OPENED, OPENED_ELSE, MADE, RESULT, VIEWED, GONE, TRACKED = range(
     FIRST_BUNDLE, FIRST_BUNDLE + 7
 )  # TRACKED + 1, + 2: saved tensors
-COUNTED, COUNTED_AT, BOUND_AT, CALLED = range(TRACKED + MOST_SAVED + 1, TRACKED + MOST_SAVED + 5)
+COUNTED, COUNTED_AT, BOUND_AT, CALLED, BEGUN, PASSED_ON = range(TRACKED + MOST_SAVED + 1, TRACKED + MOST_SAVED + 7)
 
 
 def opening(emit: Callable[[Wire], object]) -> Callable[[Wire], object]:
