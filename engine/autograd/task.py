@@ -182,29 +182,39 @@ class Task:
 
         Someone may ask for single events while the node's formula runs.
         """
-        buffers, edges = self.buffers, node._edges
-        given = tuple(buffers.pop(node, None) or [None] * len(node._outputs))
+        given = tuple(self.buffers.pop(node, ()) or [None] * len(node._outputs))
         number = node._id or node_id(node)
         journal.bundle((NodeBegan.code, number, tuple([0 if g is None else g._id or tensor_id(g) for g in given])))
-        results = validated(node, edges, node._run(given))
+        results = validated(node, node._edges, node._run(given))
         del given
         if not self.keep_graph:
             node._release()
         left = list(results)[::-1]
         del results
-        receiver, place = edges[0] if edges else (None, 0)
-        gradient = left[-1]._id if receiver is not None and left[-1] is not None else 0
-        # Whoever waits for nothing else and holds nothing yet is ready with it.
-        if gradient and receiver not in buffers and self.waiting[receiver] == 1 and receiver._id and journal.whole:
-            self.waiting[receiver] = 0
-            buffers[receiver] = [None] * len(receiver._outputs)
-            buffers[receiver][place] = left.pop()
-            journal.whole((PASSED_ON, number, receiver._id, place, gradient))
-            self.queue.push(receiver)
-            edges = edges[1:]
-        elif (emit := journal.emit) is not None:
+        if self._passes_on(number, node._edges, left):
+            self._send(node, node._edges[1:], left)
+            return
+        if (emit := journal.emit) is not None:
             emit((NodeEnded.code, number))
-        self._send(node, edges, left)
+        self._send(node, node._edges, left)
+
+    def _passes_on(self, number: int, edges: Sequence[Edge], left: list[Tensor | None]) -> bool:
+        """Deliver the first gradient where its receiver is ready with it, and tell with it that the node is done.
+
+        Returns whether it was so.
+        """
+        receiver, place = edges[0] if edges else (None, 0)
+        if receiver is None or left[-1] is None or (whole := journal.whole) is None:
+            return False
+        gradient = left[-1]._id
+        if not gradient or not receiver._id or self.waiting[receiver] > 1 or receiver in self.buffers:
+            return False
+        self.waiting[receiver] = 0
+        slots: list[Tensor | None] = [None] * len(receiver._outputs)
+        slots[place], self.buffers[receiver] = left.pop(), slots
+        whole((PASSED_ON, number, receiver._id, place, gradient))
+        self.queue.push(receiver)
+        return True
 
     def ready(self, node: Node) -> None:
         """Put a node whose gradients are all there into the queue."""

@@ -73,11 +73,15 @@ def read_value(key: bytes, row: Callable[[bytes], bytes]) -> bytes:
     return row(_NUMBER.pack(number))[first : first + length]
 
 
-def compress_all(compressor: zstandard.ZstdCompressor, pieces: Sequence[bytes]) -> Sequence[Any]:
-    """Compress each of these bytes, of which none is empty, in one call: Python is handed over once."""
-    if "multi_compress_to_buffer" in zstandard.backend_features:
-        return compressor.multi_compress_to_buffer(list(pieces))
-    return [compressor.compress(piece) for piece in pieces]
+def compress_all(compressor: zstandard.ZstdCompressor, pieces: Sequence[bytes]) -> list[Any]:
+    """Compress each of these bytes, of which none is empty, in one call: Python is handed over once.
+
+    What is returned are bytes or buffers of them.
+    """
+    if "multi_compress_to_buffer" not in zstandard.backend_features:
+        return [compressor.compress(piece) for piece in pieces]
+    packed = compressor.multi_compress_to_buffer(list(pieces))
+    return [packed[at] for at in range(len(packed))]
 
 
 def insert(database: sqlite3.Connection, table: str, rows: Iterable[Sequence[Any]]) -> None:

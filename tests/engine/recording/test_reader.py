@@ -30,7 +30,9 @@ from stridescope.engine.events import (
     TensorMade,
     VersionBumped,
 )
+from stridescope.engine.events.bundles import INLINE
 from stridescope.engine.recording.reader import Recording, RecordingError
+from stridescope.engine.recording.values import CHUNK
 from stridescope.engine.recording.writer import Writer
 
 OP = OpBegan("aten::mul", (4, 5), (), 1, 1, 1, 0, 1, 5)
@@ -111,6 +113,18 @@ def test_large_values_are_kept_once(record: Record) -> None:
     assert recording.event(9) == StorageWritten(5, 0, b"v" * 4096)
     with sqlite3.connect(recording.path) as database:
         assert database.execute("SELECT count(*) FROM blob").fetchone() == (1,)
+
+
+def test_values_kept_apart_are_what_was_written_in_whichever_chunk_and_flush(record: Record) -> None:
+    lengths = [INLINE, INLINE + 1, 5_000, CHUNK - 1, CHUNK, 3 * CHUNK, *range(300, 60_000, 700)]
+    kept = [bytes([number % 251, number % 13]) * (length // 2) for number, length in enumerate(lengths)]
+    made = [StorageMade(number, len(values), "cpu", 0) for number, values in enumerate(kept, 1)]
+    written = [StorageWritten(number, 0, values) for number, values in enumerate(kept, 1)]
+    events = [*made, *written, *reversed(written)]
+    recording = record(events, flushes=range(len(made), len(events), 17))
+    assert recording.events(0, len(events) - 1) == events
+    storages = recording.state(len(events) - 1).storages
+    assert [storages[number].values for number in range(1, len(kept) + 1)] == kept
 
 
 def test_sources_hold_the_text_of_the_files(record: Record, tmp_path: pathlib.Path) -> None:

@@ -130,6 +130,24 @@ def test_lines_and_functions_that_run_no_op_are_rationed_among_those_that_do(rec
     assert {event.line for event in done.events(LineRationed)} >= {2, 8}
 
 
+LINES_PER_OP = """\
+import torch
+x = torch.ones(2)
+for turn in range(ROUNDS):
+    y = x + turn
+    for i in range(LINES):
+        k = i
+"""
+
+
+def test_the_more_lines_run_for_an_op_the_sooner_they_are_rationed(recorded: Callable[..., Any]) -> None:
+    few = recorded(LINES_PER_OP.replace("ROUNDS", "700").replace("LINES", "3"))
+    many = recorded(LINES_PER_OP.replace("ROUNDS", "100").replace("LINES", "100"))
+    assert times(few, 6) == 2100 and not few.events(LineRationed)
+    assert times(few, 4) == 700 and times(many, 4) == 100
+    assert times(many, 6) < 4000 and {event.line for event in many.events(LineRationed)} >= {5, 6}
+
+
 LATE = """\
 import torch
 def f(i):
