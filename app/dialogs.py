@@ -73,7 +73,7 @@ class Keys(QDialog):
         page = QTextBrowser()
         page.setFrameStyle(0)
         page.setFont(ui_font(13))
-        page.setHtml(keys_html())
+        page.setHtml(themes.rich(keys_html()))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(page)

@@ -77,8 +77,7 @@ class Toolbar(QWidget):
         return room + margins.left() + margins.right()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        theme = themes.active()
-        painter.fillRect(self.rect(), theme.color("panel"))
-        painter.fillRect(0, self.height() - 1, self.width(), 1, theme.color("line"))
-        painter.end()
+        with QPainter(self) as painter:
+            theme = themes.active()
+            painter.fillRect(self.rect(), theme.color("panel"))
+            painter.fillRect(0, self.height() - 1, self.width(), 1, theme.color("line"))

@@ -67,9 +67,8 @@ class Welcome(QWidget):
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(self.rect(), themes.active().color("panel"))
-        painter.end()
+        with QPainter(self) as painter:
+            painter.fillRect(self.rect(), themes.active().color("panel"))
 
 
 class _Cards(QWidget):
@@ -117,15 +116,18 @@ class _Card(QAbstractButton):
         return QSize(300, 72)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        sketch = Sketch(painter, themes.active())
-        hot = self.underMouse() or self.hasFocus()
-        sketch.box(
-            QRectF(1, 1, self.width() - 2, self.height() - 2), "panel2", "now" if hot else "line", radius=9, width=1.4
-        )
-        sketch.text(18, 31, self._title, size=14, bold=True, room=self.width() - 36)
-        sketch.text(18, 53, self._help, "dim", room=self.width() - 36)
-        painter.end()
+        with QPainter(self) as painter:
+            sketch = Sketch(painter, themes.active())
+            hot = self.underMouse() or self.hasFocus()
+            sketch.box(
+                QRectF(1, 1, self.width() - 2, self.height() - 2),
+                "panel2",
+                "now" if hot else "line",
+                radius=9,
+                width=1.4,
+            )
+            sketch.text(18, 31, self._title, size=14, bold=True, room=self.width() - 36)
+            sketch.text(18, 53, self._help, "dim", room=self.width() - 36)
 
 
 def recent_files() -> list[str]:

@@ -49,15 +49,14 @@ class Banner(QWidget):
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        sketch = Sketch(painter, themes.active())
-        color = "err" if self._failure else "now"
-        painter.fillRect(self.rect(), sketch.theme.mix(color, 0.16))
-        painter.fillRect(QRectF(0, 0, 4, self.height()), sketch.color(color))
-        x, y = self.width() - 28.0, self.height() / 2
-        for dy in (-5, 5):
-            sketch.line(x, y - dy, x + 10, y + dy, "text", 1.6)
-        painter.end()
+        with QPainter(self) as painter:
+            sketch = Sketch(painter, themes.active())
+            color = "err" if self._failure else "now"
+            painter.fillRect(self.rect(), sketch.theme.mix(color, 0.16))
+            painter.fillRect(QRectF(0, 0, 4, self.height()), sketch.color(color))
+            x, y = self.width() - 28.0, self.height() / 2
+            for dy in (-5, 5):
+                sketch.line(x, y - dy, x + 10, y + dy, "text", 1.6)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.position().x() > self.width() - 44:

@@ -70,12 +70,11 @@ class Canvas(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         self.seen = QRectF(event.rect())
-        painter = QPainter(self)
         theme = themes.active()
-        painter.fillRect(self.rect(), theme.color("panel"))
-        self.spots.clear()
-        self.sketch(Sketch(painter, theme))
-        painter.end()
+        with QPainter(self) as painter:  # ends it, whatever happens: one left open takes every other panel with it
+            painter.fillRect(self.rect(), theme.color("panel"))
+            self.spots.clear()
+            self.sketch(Sketch(painter, theme))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         spot = self.spot_at(event.position())

@@ -52,18 +52,17 @@ class ActionButton(QAbstractButton):
         return QSize(max(HEIGHT, round(width + 9)), HEIGHT)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        sketch = Sketch(painter, themes.active())
-        rect = QRectF(0.5, 0.5, self.width() - 1, self.height() - 1)
-        sketch.painter.setOpacity(1.0 if self.isEnabled() else 0.4)
-        hot = self._hot and self.isEnabled()
-        color = "on_now" if hot else "text"
-        fill = "now" if hot else "line" if self.isDown() or self.underMouse() and self.isEnabled() else "panel2"
-        sketch.box(rect, fill, None if hot else "line", radius=6)
-        if self.hasFocus():
-            sketch.box(rect.adjusted(2, 2, -2, -2), None, "on_now" if hot else "now", radius=4)
-        self._draw_words(sketch, color)
-        painter.end()
+        with QPainter(self) as painter:
+            sketch = Sketch(painter, themes.active())
+            rect = QRectF(0.5, 0.5, self.width() - 1, self.height() - 1)
+            sketch.painter.setOpacity(1.0 if self.isEnabled() else 0.4)
+            hot = self._hot and self.isEnabled()
+            color = "on_now" if hot else "text"
+            fill = "now" if hot else "line" if self.isDown() or self.underMouse() and self.isEnabled() else "panel2"
+            sketch.box(rect, fill, None if hot else "line", radius=6)
+            if self.hasFocus():
+                sketch.box(rect.adjusted(2, 2, -2, -2), None, "on_now" if hot else "now", radius=4)
+            self._draw_words(sketch, color)
 
     def _draw_words(self, sketch: Sketch, color: str) -> None:
         x = 9.0 if self._words else (self.width() - 14) / 2
@@ -123,26 +122,28 @@ class _Segment(QAbstractButton):
         return QSize(round(text_width(self._words, size=13, bold=True)) + 22, HEIGHT)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        sketch = Sketch(painter, themes.active())
-        first, last = self._ends
-        rect = QRectF(
-            0.5 if first else -8, 0.5, self.width() + (7.5 if not last else -1) + (0 if first else 8), self.height() - 1
-        )
-        on = self._action.isChecked()
-        sketch.box(rect, "line" if on else "panel2", "line", radius=6)
-        if self.hasFocus():
-            sketch.line(8, self.height() - 5, self.width() - 8, self.height() - 5, "now", 2)
-        sketch.text(
-            self.width() / 2,
-            self.height() / 2 + 5,
-            self._words,
-            "text" if on else "dim",
-            size=13,
-            bold=on,
-            anchor="middle",
-        )
-        painter.end()
+        with QPainter(self) as painter:
+            sketch = Sketch(painter, themes.active())
+            first, last = self._ends
+            rect = QRectF(
+                0.5 if first else -8,
+                0.5,
+                self.width() + (7.5 if not last else -1) + (0 if first else 8),
+                self.height() - 1,
+            )
+            on = self._action.isChecked()
+            sketch.box(rect, "line" if on else "panel2", "line", radius=6)
+            if self.hasFocus():
+                sketch.line(8, self.height() - 5, self.width() - 8, self.height() - 5, "now", 2)
+            sketch.text(
+                self.width() / 2,
+                self.height() / 2 + 5,
+                self._words,
+                "text" if on else "dim",
+                size=13,
+                bold=on,
+                anchor="middle",
+            )
 
 
 class Chip(QWidget):
@@ -174,16 +175,15 @@ class Chip(QWidget):
         self.clicked.emit()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        sketch = Sketch(painter, themes.active())
-        sketch.box(QRectF(0.5, 0.5, self.width() - 1, self.height() - 1), None, "line", radius=13)
-        x, y = 11.0, self.height() / 2 + 4.5
-        if self._dot:
-            sketch.box(QRectF(x, self.height() / 2 - 4.5, 9, 9), self._dot, radius=4.5)
-            x += 14
-        x += sketch.text(x, y, self._quiet, "dim") + 4
-        sketch.text(x, y, self._strong, bold=True)
-        painter.end()
+        with QPainter(self) as painter:
+            sketch = Sketch(painter, themes.active())
+            sketch.box(QRectF(0.5, 0.5, self.width() - 1, self.height() - 1), None, "line", radius=13)
+            x, y = 11.0, self.height() / 2 + 4.5
+            if self._dot:
+                sketch.box(QRectF(x, self.height() / 2 - 4.5, 9, 9), self._dot, radius=4.5)
+                x += 14
+            x += sketch.text(x, y, self._quiet, "dim") + 4
+            sketch.text(x, y, self._strong, bold=True)
 
 
 class Rule(QWidget):
@@ -197,6 +197,5 @@ class Rule(QWidget):
         return QSize(9, HEIGHT)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.fillRect(4, 4, 1, 22, themes.active().color("line"))
-        painter.end()
+        with QPainter(self) as painter:
+            painter.fillRect(4, 4, 1, 22, themes.active().color("line"))

@@ -30,7 +30,6 @@ def icon(name: str, color: QColor, size: int = 32) -> QIcon:
     """Return an icon for menus."""
     pixmap = QPixmap(size, size)
     pixmap.fill(QColor(0, 0, 0, 0))
-    painter = QPainter(pixmap)
-    draw_icon(painter, name, QRectF(0, 0, size, size), color)
-    painter.end()
+    with QPainter(pixmap) as painter:
+        draw_icon(painter, name, QRectF(0, 0, size, size), color)
     return QIcon(pixmap)

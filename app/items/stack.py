@@ -125,14 +125,13 @@ class _Head(QWidget):
         tool.setVisible(place == self._current)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        sketch = Sketch(painter, themes.active())
-        painter.fillRect(self.rect(), sketch.color("panel"))
-        painter.fillRect(0, self.height() - 1, self.width(), 1, sketch.color("line"))
-        self._places.clear()
-        end = self._draw_titles(sketch)
-        self._draw_right(sketch, end)
-        painter.end()
+        with QPainter(self) as painter:
+            sketch = Sketch(painter, themes.active())
+            painter.fillRect(self.rect(), sketch.color("panel"))
+            painter.fillRect(0, self.height() - 1, self.width(), 1, sketch.color("line"))
+            self._places.clear()
+            end = self._draw_titles(sketch)
+            self._draw_right(sketch, end)
 
     def _draw_titles(self, sketch: Sketch) -> float:
         """Draw the titles there is room for, the front page's among them; a "…" leads to the next of the others."""

@@ -189,18 +189,16 @@ class Editor(QTextEdit):
         return next((found for at in below if (found := self.run_line(path, at))), line)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self.viewport())
-        theme = themes.active()
-        painter.fillRect(self.viewport().rect(), theme.color("panel"))
-        sketch = Sketch(painter, theme)
-        if self.picture:
-            self._draw_current(sketch, self.picture)
-        painter.end()
+        with QPainter(self.viewport()) as painter:
+            theme = themes.active()
+            painter.fillRect(self.viewport().rect(), theme.color("panel"))
+            sketch = Sketch(painter, theme)
+            if self.picture:
+                self._draw_current(sketch, self.picture)
         super().paintEvent(event)
-        painter = QPainter(self.viewport())
-        if self.picture:
-            self._draw_over(Sketch(painter, theme), self.picture)
-        painter.end()
+        with QPainter(self.viewport()) as painter:
+            if self.picture:
+                self._draw_over(Sketch(painter, theme), self.picture)
 
     def _draw_current(self, sketch: Sketch, shown: EditorPicture) -> None:
         block = self._block(shown.line)
@@ -312,16 +310,15 @@ class _Gutter(QWidget):
         self.setToolTip(tr("click to set a breakpoint"))
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        sketch = Sketch(painter, themes.active())
-        painter.fillRect(self.rect(), sketch.color("panel"))
-        editor = self._editor
-        block = editor.cursorForPosition(QPointF(0, 0).toPoint()).block()
-        points = editor.breakpoints.get(editor.picture.path, set()) if editor.picture else set()
-        while block.isValid() and editor.block_rect(block).top() < self.height():
-            self._draw_line(sketch, block.blockNumber() + 1, editor.block_rect(block).top(), points)
-            block = block.next()
-        painter.end()
+        with QPainter(self) as painter:
+            sketch = Sketch(painter, themes.active())
+            painter.fillRect(self.rect(), sketch.color("panel"))
+            editor = self._editor
+            block = editor.cursorForPosition(QPointF(0, 0).toPoint()).block()
+            points = editor.breakpoints.get(editor.picture.path, set()) if editor.picture else set()
+            while block.isValid() and editor.block_rect(block).top() < self.height():
+                self._draw_line(sketch, block.blockNumber() + 1, editor.block_rect(block).top(), points)
+                block = block.next()
 
     def _draw_line(self, sketch: Sketch, line: int, top: float, points: set[int]) -> None:
         picture = self._editor.picture

@@ -120,13 +120,9 @@ def _where(moment: Moment) -> str:
         parts.append(tr("line {line}", line=state.line))
     backward = state.backward
     if backward and backward.running:
-        parts.append(
-            tr(
-                "backward node {n} of {total}",
-                n=min(backward.nodes_done + 1, backward.nodes_total),
-                total=backward.nodes_total,
-            )
-        )
+        done, total = backward.nodes_done, backward.nodes_total
+        node = tr("backward node {n} of {total}", n=min(done + 1, total), total=total)
+        parts.append(node if total else tr("backward pass"))  # it has begun, and its nodes are not counted yet
     elif state.op is not None and _on_line(state):
         at, total = _op_of_line(moment)
         parts += [tr("op {n} of {total}", n=at, total=total)] if at else []

@@ -39,7 +39,7 @@ class StoryPanel(QWidget):
     def show_story(self, told: Story) -> None:
         """Show a story."""
         for label, text in zip(self._labels, (told.title, told.body, told.hint), strict=True):
-            label.setText(text)
+            label.setText(themes.rich(text))
             label.setVisible(bool(text))
         self.setAccessibleDescription(told.words())
 

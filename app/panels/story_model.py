@@ -426,8 +426,8 @@ def _accumulated(state: State, event: ev.GradAccumulated) -> str:
 def _queue_hint(state: State) -> str:
     if state.backward is None or not state.backward.running:
         return ""
-    ready = len(state.backward.ready)
+    ready, done = len(state.backward.ready), state.backward.nodes_done
     waiting = sum(1 for node in state.nodes.values() if node.phase == "waiting")
-    return tr(
-        "{ready} ready, {waiting} waiting, {done} done.", ready=ready, waiting=waiting, done=state.backward.nodes_done
-    )
+    if not (ready or waiting or done):  # the pass has begun, and its nodes are not counted yet
+        return ""
+    return tr("{ready} ready, {waiting} waiting, {done} done.", ready=ready, waiting=waiting, done=done)

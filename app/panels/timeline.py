@@ -92,8 +92,9 @@ class TimelinePanel(Canvas):
             return
         gaps = np.diff(steps, append=steps[-1] + 1e9) if len(steps) else steps
         for step, gap in zip(steps.tolist(), gaps.tolist(), strict=True):
-            width = max(1.5, min(lane.widest, gap * axis.pitch - 3))
-            sketch.box(QRectF(axis.x(step), y, width, height), lane.color, radius=2)
+            x = axis.x(step)
+            width = max(1.5, min(lane.widest, gap * axis.pitch - 3, axis.right - x))
+            sketch.box(QRectF(x, y, width, height), lane.color, radius=2)
 
     def _draw_flag(self, sketch: Sketch, axis: Axis, flag: Flag) -> None:
         if flag.step not in axis.visible():

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stridescope.app.moment import Moment
+from stridescope.app.panels import editor_model
 from stridescope.app.panels.graph_model import picture
 from stridescope.app.panels.story_model import Story, sentence, story
 from stridescope.app.selection import follow
@@ -53,6 +54,15 @@ def test_a_pass_that_is_over_tells_what_it_did(told: Recording) -> None:
     said = before(told, "print(x.grad")
     assert said.title == "Backward pass 1 is over"
     assert re.fullmatch(r"\d nodes ran\. Gradients arrived in x\.grad\.", plain(said.body))
+
+
+def test_a_pass_that_begins_counts_no_nodes_before_they_are_known(told: Recording) -> None:
+    began = at(told, int(told.steps_of(ev.BackwardBegan)[0]))
+    assert (story(began).title, story(began).hint) == ("Backward", "")
+    shown = editor_model.picture(began)
+    assert shown is not None and shown.where.endswith(" · backward pass")
+    first = at(told, int(told.steps_of(ev.NodeBegan)[0]))
+    assert re.search(r" · backward node 1 of [1-9]", editor_model.picture(first).where)  # type: ignore[union-attr]
 
 
 def test_a_line_without_ops_tells_what_it_printed(told: Recording) -> None:
