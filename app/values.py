@@ -16,7 +16,7 @@ _SPECIAL: dict[str, np.dtype[Any]] = {"bool": np.dtype(np.bool_), "bfloat16": np
 
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB")
-_LONG_SIZE = re.compile(r"(?<![\w.])(\d{4,})(?![\w.])(?: bytes\b| 字节)?")
+_LONG_SIZE = re.compile(r"(?<![\w.])(\d{4,})(?![\w.])(?: bytes\b| 字节(?P<joined>(?=\w))?)?")
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
@@ -76,7 +76,12 @@ def size_text(nbytes: int) -> str:
 
 def sizes_in_words(text: str) -> str:
     """Return ``text`` with its long numbers of bytes in KiB and MiB."""
-    return _LONG_SIZE.sub(lambda found: size_text(int(found.group(1))), text)
+
+    def in_words(found: re.Match[str]) -> str:
+        apart = " " if found["joined"] is not None else ""  # Chinese goes on with no space after its own word
+        return size_text(int(found[1])) + apart
+
+    return _LONG_SIZE.sub(in_words, text)
 
 
 def shape_text(sizes: tuple[int, ...]) -> str:

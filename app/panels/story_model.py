@@ -152,9 +152,15 @@ def _op(moment: Moment, event: ev.Event) -> Story:
     body = _joined(*_op_sentences(moment, told, last))
     if told[0].family == "backward":
         around = _backward(moment, told[0])
-        return Story(around.title, _joined(around.body, body), coming or _esc(sentence(event)))
-    hint = coming or _warning(moment, told, last) or _esc(sentence(event))
+        return Story(around.title, _joined(around.body, body), coming or _not_yet_in(body, event))
+    hint = coming or _warning(moment, told, last) or _not_yet_in(body, event)
     return Story(_heading(moment, event, told), body, hint)
+
+
+def _not_yet_in(body: str, event: ev.Event) -> str:
+    """Return the event's own sentence, unless the paragraph above it has said it."""
+    own = _esc(sentence(event))
+    return "" if own in body else own
 
 
 # An op, a node and a line are told from one of these on: what began last.

@@ -107,3 +107,9 @@ def test_a_new_view_of_a_written_tensor_is_no_write(told: Recording) -> None:
     state = told.state(told.steps - 1)
     versions = {name: t.version for t in state.tensors.values() for name in t.names if name in ("m", "later")}
     assert versions == {"m": 1, "later": 1}
+
+
+def test_no_sentence_is_said_twice(allocator: Recording) -> None:
+    for step in range(allocator.steps):
+        said = story(at(allocator, step))
+        assert not said.hint or said.hint not in said.body

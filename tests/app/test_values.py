@@ -55,4 +55,4 @@ def test_sizes_in_words() -> None:
     assert values.sizes_in_words(told) == (
         "A free block of 6.00 MiB is cut: 4.00 MiB are handed out, 512 bytes stay at 0x7f3000000000."
     )
-    assert values.sizes_in_words("取得 20971520 字节的段。") == "取得 20.0 MiB的段。"
+    assert values.sizes_in_words("取得 20971520 字节的段。") == "取得 20.0 MiB 的段。"
