@@ -151,12 +151,17 @@ def _nansum(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dty
 
 def _nansum_into(tensor: Tensor, dims: Sequence[int] | None, keepdim: bool, kind: dtype | None, out: Tensor) -> Tensor:
     """What ``nansum(out=)`` writes: added in the dtype of ``out``, for which only floats have a kernel of their own."""
+    if tensor.dtype.is_complex:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
     whole = tensor.dtype.category <= INTEGER or (kind is not None and kind.category <= INTEGER)
+    if whole:  # which is a sum
+        axes(dims, tensor._array.ndim)
     if kind is not None and kind is not out.dtype:
         got = f"Got {scalar_name(out.dtype)} and {scalar_name(kind)}."
         other = RuntimeError(f"nansum: provided dtype must match dtype of result. {got}")
         raise expected_dtype(kind, out.dtype) if whole else other
-    if not whole and out.dtype.category != FLOAT and not tensor.dtype.is_complex and tensor._array.size:
+    axes(dims, tensor._array.ndim)
+    if not whole and out.dtype.category != FLOAT and tensor._array.size:
         raise not_implemented("nansum_cpu", out.dtype)
     return _nansum(tensor, dims, keepdim, out.dtype)
 
