@@ -1,7 +1,7 @@
 """What recording costs a script: ``python tests/benchmarks/tracing.py [NAME…]`` prints CPU times, plain and recorded.
 
 Every script is run in processes of its own, one way after the other; the figure is the CPU time that the script
-itself measures (all threads of its process, so the recording's own thread counts). The last two run ops, one of them
+itself measures (all threads of its process, so the recording's own thread counts). The last three run ops, one of them
 with many lines between; the others show the price of a Python line. ``ops only`` is the same script recorded without
 its lines, calls and names: what the last column divides by, so that the price of lines is seen by itself. With
 ``--every-line`` nothing is rationed.
@@ -171,6 +171,8 @@ SCRIPTS = {
         "work(3000)",
     ),
 }
+# What waits for the recording's thread when a script ends is in no figure: a longer run shows what that takes, too.
+SCRIPTS["long training"] = (SCRIPTS["training"][0], "work(1500)")
 
 
 class Unwatched:
