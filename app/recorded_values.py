@@ -16,10 +16,14 @@ import numpy as np
 
 from stridescope.app.text import tr
 from stridescope.app.values import elements_of
+from stridescope.engine.printed import numbers
 from stridescope.engine.recording.model import Frame, ModuleState, State, TensorState
 
 LARGEST = 1 << 22  # elements that an expression may take into its hands
 _LONGEST = 4000  # characters of an answer
+_LONGEST_POWER = 4096  # bits of a whole number that a power may have
+_UNSAID = ("float32", "int64", "bool", "complex64")  # dtypes that a printed tensor does not name
+_HEAD = "tensor("
 
 
 class NotRecorded(Exception):
@@ -66,9 +70,9 @@ class PastTensor:
         tensor, state = self.tensor, self.state
         storage = state.storages.get(tensor.storage)
         facts: dict[str, Any] = {
-            "shape": tensor.sizes, "dtype": f"torch.{tensor.dtype}", "ndim": len(tensor.sizes),
+            "shape": Size(tensor.sizes), "dtype": Unread(f"torch.{tensor.dtype}"), "ndim": len(tensor.sizes),
             "requires_grad": tensor.requires_grad or bool(tensor.node), "_version": tensor.version,
-            "device": storage.device if storage else "cpu", "is_leaf": not tensor.node,
+            "device": Device(storage.device if storage else "cpu"), "is_leaf": not tensor.node,
         }  # fmt: skip
         if name == "grad":
             grad = state.tensors.get(tensor.grad)
@@ -85,7 +89,7 @@ class PastTensor:
         """Return what a method without arguments gives."""
         tensor = self.tensor
         facts = {
-            "size": tensor.sizes,
+            "size": Size(tensor.sizes),
             "stride": tensor.strides,
             "storage_offset": tensor.offset,
             "dim": len(tensor.sizes),
@@ -94,6 +98,25 @@ class PastTensor:
         if name in facts:
             return facts[name]
         return _reduce(self.array(), name)
+
+
+class Size(tuple[int, ...]):
+    """The sizes of a recorded tensor, written as the script's are."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+
+class Device(str):
+    """Where a recorded tensor lies."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        kind, _, index = self.partition(":")
+        return f"device(type='{kind}'{f', index={index}' if index else ''})"
 
 
 class PastModule:
@@ -152,18 +175,37 @@ def answer(state: State, text: str) -> tuple[str, bool]:
 
 
 def text_of(value: Any) -> str:
-    """Return a value as the console shows it."""
+    """Return a value as the console shows it, a tensor as the script would print it."""
     if isinstance(value, PastTensor):
-        tensor = value.tensor
-        try:
-            values = np.array2string(value.array(), threshold=60, precision=4, separator=", ")
-        except NotRecorded:
-            values = "…"
-        return f"tensor({values}, shape={list(tensor.sizes)}, dtype=torch.{tensor.dtype})"[:_LONGEST]
+        return _tensor_text(value)[:_LONGEST]
     if isinstance(value, PastModule):
         return f"<{value.module.kind}: {', '.join(value.module.parts)}>"[:_LONGEST]
-    text = np.array2string(value, threshold=60, precision=4) if isinstance(value, np.ndarray) else str(value)
-    return text[:_LONGEST]
+    if isinstance(value, (np.ndarray, np.generic)):
+        array = np.asarray(value)
+        return f"{_HEAD}{_numbers(array)}{_dtype_words(array.dtype.name)})"[:_LONGEST]
+    return repr(value)[:_LONGEST]
+
+
+def _tensor_text(value: PastTensor) -> str:
+    tensor, state = value.tensor, value.state
+    try:
+        values = _numbers(value.array())
+    except NotRecorded:
+        values = f"…, size={tensor.sizes}"
+    device = value.attribute("device")
+    history = ", requires_grad=True" if tensor.requires_grad else ""
+    if tensor.node in state.nodes:
+        history = f", grad_fn=<{state.nodes[tensor.node].name}>"
+    place = "" if device == "cpu" else f", device='{device}'"
+    return f"{_HEAD}{values}{place}{_dtype_words(tensor.dtype)}{history})"
+
+
+def _numbers(array: np.ndarray) -> str:
+    return numbers(array if array.dtype.isbuiltin == 1 else array.astype(np.float32), len(_HEAD))
+
+
+def _dtype_words(name: str) -> str:
+    return "" if name in _UNSAID else f", dtype=torch.{name}"
 
 
 class _Evaluator:
@@ -210,7 +252,8 @@ class _Evaluator:
         if isinstance(value, (PastTensor, PastModule)):
             return value.attribute(node.attr)
         if isinstance(value, np.ndarray) and node.attr in ("shape", "ndim", "T", "size"):
-            return getattr(value, node.attr)
+            found = getattr(value, node.attr)
+            return Size(found) if node.attr == "shape" else found
         raise NotRecorded(tr("the recording does not tell {name}", name=node.attr))
 
     def _subscript(self, node: ast.Subscript) -> Any:
@@ -231,12 +274,12 @@ class _Evaluator:
     def _binop(self, node: ast.BinOp) -> Any:
         left, right = self._plain(node.left), self._plain(node.right)
         if isinstance(node.op, ast.Pow):
-            return np.power(np.asarray(left, np.float64), right)
+            return _promoted(_power(left, right), left, right)
         if isinstance(node.op, ast.Mult) and isinstance(left, (str, list, tuple)) | isinstance(
             right, (str, list, tuple)
         ):
             raise NotRecorded(tr("the past is only looked at: this expression would have to be run"))
-        return _BINARY[type(node.op)](left, right)
+        return _promoted(_BINARY[type(node.op)](left, right), left, right)
 
     def _unaryop(self, node: ast.UnaryOp) -> Any:
         return _UNARY[type(node.op)](self._plain(node.operand))
@@ -271,7 +314,27 @@ class _Evaluator:
 def _reduce(value: Any, name: str) -> Any:
     if name not in _REDUCTIONS or not isinstance(value, (np.ndarray, np.generic)):
         raise NotRecorded(tr("the past is only looked at: this expression would have to be run"))
+    if name == "std" and value.size:  # of a sample, as PyTorch's is
+        wide = value.astype(np.float64)
+        spread = wide.std(ddof=1) if value.size > 1 else np.float64("nan")
+        return spread.astype(value.dtype)
     return getattr(value, name)()
+
+
+def _promoted(result: Any, *operands: Any) -> Any:
+    """Return what was computed in PyTorch's dtype: whole numbers do not make a float any wider."""
+    if not isinstance(result, (np.ndarray, np.generic)) or result.dtype.kind != "f":
+        return result
+    kinds = [value.dtype for value in operands if isinstance(value, (np.ndarray, np.generic))]
+    floats = [kind for kind in kinds if kind.kind == "f"]
+    return result.astype(np.result_type(*floats) if floats else np.float32)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """Return a power; one of whole numbers that would never end is refused."""
+    if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * exponent > _LONGEST_POWER:
+        raise NotRecorded(tr("the past is only looked at: this expression would have to be run"))
+    return base**exponent
 
 
 def _literal(text: str) -> Any:
@@ -286,3 +349,6 @@ class Unread(str):
     """A recorded text that is no literal: shown as it is, equal only to itself."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)

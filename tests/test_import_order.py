@@ -19,6 +19,7 @@ CHAIN = [
     "events",
     "dtype",
     "layout",
+    "printed",
     "device",
     "warn",
     "devices",
@@ -41,8 +42,8 @@ ALLOWED: dict[str, set[str]] = {
     "engine.recording": {"engine.events"},
     "engine.explain": {"engine.events", "engine.recording", "engine.devices"},
     "resources": set(),
-    "app": {"engine.events", "engine.layout", "engine.recording", "engine.explain", "engine.worker.protocol"}
-    | {"engine.worker.client"}
+    "app": {"engine.events", "engine.layout", "engine.printed", "engine.recording", "engine.explain"}
+    | {"engine.worker.protocol", "engine.worker.client"}
     | {"resources"},
 }
 """What each place may import besides itself; a module belongs to the longest name here that it begins with."""

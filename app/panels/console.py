@@ -45,6 +45,7 @@ class ConsolePanel(QWidget):
         layout.setSpacing(0)
         layout.addWidget(self.view)
         layout.addWidget(self.line)
+        self._written: list[tuple[str, str]] = []  # each text, and the name of its colour
         self._number = 0
         self._moment: Moment | None = None
         self._waiting = False
@@ -113,7 +114,17 @@ class ConsolePanel(QWidget):
         if len(fitting) > 1:
             self._write("  ".join(name.rpartition(".")[2] for name in fitting[:60]), "faint")
 
+    def restyle(self) -> None:
+        """Write everything again in the colours of the active theme."""
+        self.view.clear()
+        for text, color in self._written:
+            self._show(text, color)
+
     def _write(self, text: str, color: str) -> None:
+        self._written.append((text, color))
+        self._show(text, color)
+
+    def _show(self, text: str, color: str) -> None:
         style = QTextCharFormat()
         style.setForeground(themes.active().color(color))
         cursor = QTextCursor(self.view.document())

@@ -84,6 +84,8 @@ class Editor(QTextEdit):
             self.show_text(shown.text)
         if shown and shown.line and (before is None or before.line != shown.line):
             self._reveal(shown.line)
+        elif shown and not shown.line and before and before.line:  # before the first line
+            self.verticalScrollBar().setValue(0)
         self.viewport().update()
         self._gutter.update()
 

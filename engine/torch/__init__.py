@@ -49,13 +49,9 @@ from stridescope.engine.ops import views_split as _views_split
 from stridescope.engine.ops import windows as _windows
 from stridescope.engine.ops.from_data import as_tensor, asarray, frombuffer, tensor
 from stridescope.engine.ops.generator import Generator, default_generator
-from stridescope.engine.ops.printing import (
-    get_printoptions,
-    printoptions,
-    set_printoptions,
-)
 from stridescope.engine.ops.storage_objects import LEGACY, TypedStorage, UntypedStorage
 from stridescope.engine.ops.to_python import from_numpy
+from stridescope.engine.printed import get_printoptions, printoptions, set_printoptions
 from stridescope.engine.tensor import Size, Tensor
 from stridescope.engine.torch import (
     _absent,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stridescope.engine.ops.printing import (
+from stridescope.engine.printed import (
     get_printoptions,
     options,
     printoptions,
