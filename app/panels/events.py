@@ -14,6 +14,7 @@ from stridescope.app.panels.story_model import sentence
 from stridescope.app.text import tr
 from stridescope.app.theme import mono_font
 from stridescope.engine.recording.reader import Recording
+from stridescope.engine.recording.store import RecordingError
 
 FAMILY_COLORS = {"line": "dim", "op": "fwd", "memory": "ok", "graph": "now", "backward": "bwd"}
 
@@ -35,7 +36,10 @@ class _Events(QAbstractTableModel):
     def data(self, index: QModelIndex | QPersistentModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if self.recording is None or role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ForegroundRole):
             return None
-        event = self.recording.event(index.row())
+        try:
+            event = self.recording.event(index.row())
+        except RecordingError:  # let go of for another that has not begun yet, or damaged, as the banner says
+            return None
         if role == Qt.ItemDataRole.ForegroundRole:
             return themes.active().color(FAMILY_COLORS.get(event.family, "text") if index.column() == 1 else "dim")
         return (str(index.row() + 1), type(event).__name__, sentence(event).partition("\n")[0])[index.column()]

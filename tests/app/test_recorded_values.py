@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from debugger import PATIENCE, Key, panel, press
-from PySide6.QtGui import QTextCursor
-from pytestqt.qtbot import QtBot
 
-from stridescope.app import theme as themes
-from stridescope.app.main_window import MainWindow
 from stridescope.app.recorded_values import answer
 from stridescope.engine.recording.model import State
 from stridescope.engine.recording.reader import Recording
@@ -78,29 +73,3 @@ def test_the_past_says_what_the_script_said(session: tuple[State, dict[str, str]
 @pytest.mark.parametrize("text", ["x.t", "9 ** 9 ** 9", "'a' * 10 ** 9", "print(x)", "x.add_(1)"])
 def test_what_would_have_to_be_run_is_refused(session: tuple[State, dict[str, str]], text: str) -> None:
     assert not answer(session[0], text)[1]
-
-
-def test_what_the_console_said_stays_readable_in_the_next_theme(qtbot: QtBot, run: Callable[..., MainWindow]) -> None:
-    window = run()
-    console = panel(window, "console")
-    console.line.setText("1 + 1")  # type: ignore[attr-defined]
-    qtbot.keyClick(console.line, Key.Key_Return)  # type: ignore[attr-defined]
-    view = console.view  # type: ignore[attr-defined]
-    qtbot.waitUntil(lambda: view.toPlainText() == ">>> 1 + 1\n2", timeout=PATIENCE)
-    for _ in themes.THEMES:
-        window.toggle_theme()
-        cursor = QTextCursor(view.document())
-        cursor.movePosition(QTextCursor.MoveOperation.End)
-        assert cursor.charFormat().foreground().color() == themes.active().color("text")
-        assert view.toPlainText() == ">>> 1 + 1\n2"
-
-
-def test_before_the_first_line_the_beginning_of_the_script_is_seen(
-    qtbot: QtBot, run: Callable[..., MainWindow]
-) -> None:
-    window = run("import torch\n" + "a = torch.ones(2)\n" * 200)
-    press(qtbot, window, Key.Key_F5)
-    bar = window.workbench.panels["editor"].verticalScrollBar()
-    assert bar.value() > 0
-    press(qtbot, window, Key.Key_Home)
-    assert bar.value() == 0
