@@ -177,6 +177,7 @@ def test_containers_and_modules_open_part_by_part(qtbot: QtBot, run: Callable[..
     qtbot.waitUntil(lambda: ".weight" in names_in(table), timeout=PATIENCE)
     weight = next(row for row in table.rows.rows if row.cells[0].endswith(".weight"))  # type: ignore[attr-defined]
     assert weight.storage and weight.picture and weight.cells[3:6] == ("3, 1", "cpu", "1")
+    window.actions_by_id["grain_line"].trigger()  # an op back is a comprehension's, a call of its own before 3.12
     press(qtbot, window, Key.Key_F10, SHIFT)
     assert {".0", ".weight"} <= set(names_in(table))  # in the past, from the recording
     press(qtbot, window, Key.Key_End)
