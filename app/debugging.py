@@ -178,6 +178,10 @@ class Debugging(QObject):
         if not self._time.selection:
             self._time.select(self._selection())
 
+    def say_where_it_waits(self) -> None:
+        """Say that a run through the recording ended where the script waits, until it goes on."""
+        self._say(tr("This is where the script waits: run again to go on"))
+
     def _say(self, words: str) -> None:
         self._said = words
         self._window.banner.say(words, failure=False)

@@ -152,7 +152,7 @@ class MainWindow(QMainWindow):
         self.toolbar.speed.clicked.connect(lambda: self.stepping.change_speed(1))
         self.stepping.changed.connect(self._show_pace)
         self.stepping.owing.connect(self._show_chips)
-        self.stepping.ran_out.connect(self._say_where_it_waits)
+        self.stepping.ran_out.connect(lambda: self.debugging.say_where_it_waits())
         self.stepping.settled = lambda: self.settled
 
     # ---- opening and saving ------------------------------------------------------------------------------------
@@ -354,9 +354,6 @@ class MainWindow(QMainWindow):
         bar.step.show_words(status if there or self.session.status == RUNNING else tr("catching up"), words, dot)
         bar.step.setVisible(self.session.status != EMPTY)
         bar.fit()
-
-    def _say_where_it_waits(self) -> None:
-        self.banner.say(tr("This is where the script waits: run again to go on"), failure=False)
 
     def _show_pace(self) -> None:
         """Show what a step is and how fast the recording plays."""

@@ -50,3 +50,13 @@ def test_rows_of_a_recording_that_was_let_go_are_empty(qtbot: QtBot, run: Callab
     reach(qtbot, window)
     qtbot.waitUntil(lambda: rows.rowCount() < 100, timeout=PATIENCE)
     assert rows.index(0, 1).data() == "SourceSeen"
+
+
+def test_where_the_script_waits_is_said_until_it_goes_on(qtbot: QtBot, run: Callable[..., MainWindow]) -> None:
+    window = run()
+    press(qtbot, window, Key.Key_F10)
+    press(qtbot, window, Key.Key_Home)
+    press(qtbot, window, Key.Key_F5)
+    assert window.time.live and window.banner.isVisible()
+    press(qtbot, window, Key.Key_F5)
+    assert window.session.status == "ended" and not window.banner.isVisible()
