@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 STRIDE = 251  # lines between two samples: a prime, so that the samples fall on every line of a loop
 DEAR_STRIDE = 61  # the same between ops, while lines take too much of the time
 WITHOUT_NAMES = 400  # estimated visits after which a line's names are not followed
-SILENT = 2_000  # estimated visits after which a line is not recorded
+SILENT = 1_000  # estimated visits after which a line is not recorded
 CALLS = 1_000  # calls in a row without an op after which a function is not recorded
 AMONG_OPS = 8  # a line between ops that take their time too counts so often: it is rationed that much earlier
 LINE_SECONDS = 6e-6  # what a recorded line takes, its names and the recording's own thread included
