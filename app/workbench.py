@@ -20,6 +20,7 @@ from stridescope.app.text import tr
 # The mock-up's metrics at 1600 × 1000.
 COLUMNS = (430, 728, 440)
 LEFT_ROWS = (264, 442)
+MOST_SCRIPT = 0.55  # of the left column: a longer script takes more of it than the mock-up's, up to so much
 FOOT = (1159, 440)
 TIMELINE_HEIGHT, FOOT_HEIGHT = 92, 154
 AT_ONCE = 0.04  # seconds that panels may take between two looks at mouse and keys
@@ -46,6 +47,7 @@ class Workbench(QWidget):
         self._next = QTimer(self, singleShot=True, interval=0)
         self._next.timeout.connect(self._present_more)
         self._maximised: str | None = None
+        self._moved: set[QSplitter] = set()  # whose sizes a person has chosen
         self._arrange()
         self._connect()
         self.restyle()
@@ -78,6 +80,8 @@ class Workbench(QWidget):
         for splitter, sizes in ((self._columns, COLUMNS), (self._foot, FOOT)):
             for place, size in enumerate(sizes):
                 splitter.setStretchFactor(place, size)
+        for splitter in self._splitters():
+            splitter.splitterMoved.connect(lambda *_, moved=splitter: self._moved.add(moved))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self._rows)
@@ -96,9 +100,20 @@ class Workbench(QWidget):
 
         Panels for which there is no time any more follow one by one, between looks at mouse and keys.
         """
+        anew = self._moment is None or self._moment.recording is not moment.recording
         self._moment = moment
         self._behind = list(self.areas)
         self._present_more(seconds)
+        if anew and self._left not in self._moved:
+            self._fit_script()
+
+    def _fit_script(self) -> None:
+        """Give a script that is longer than the mock-up's more of the left column."""
+        total = sum(self._left.sizes())
+        wanted = self.stacks["script"].head.height() + self.panels["editor"].height_of_text()
+        least = round(total * LEFT_ROWS[0] / sum(LEFT_ROWS))
+        script = max(least, min(wanted, round(total * MOST_SCRIPT)))
+        self._left.setSizes([script, total - script])
 
     def _present_more(self, seconds: float = AT_ONCE) -> None:
         if self._moment is None or self._moment.recording.closed:  # it was let go of while panels still caught up
@@ -164,14 +179,16 @@ class Workbench(QWidget):
         )
 
     def save_layout(self) -> list[str]:
-        """Return the sizes of all columns and rows."""
-        return [bytes(s.saveState().toBase64().data()).decode() for s in self._splitters()]
+        """Return the sizes of all columns and rows, "" for those that nobody has moved."""
+        states = ((s, bytes(s.saveState().toBase64().data()).decode()) for s in self._splitters())
+        return [state if splitter in self._moved else "" for splitter, state in states]
 
     def restore_layout(self, states: list[str]) -> None:
         """Take sizes that :meth:`save_layout` returned."""
         if len(states) == len(self._splitters()):
             for splitter, state in zip(self._splitters(), states, strict=True):
-                splitter.restoreState(QByteArray.fromBase64(state.encode()))
+                if state and splitter.restoreState(QByteArray.fromBase64(state.encode())):
+                    self._moved.add(splitter)
 
     def _splitters(self) -> list[QSplitter]:
         return [self._left, self._columns, self._foot, self._rows]

@@ -106,6 +106,10 @@ class Editor(QTextEdit):
         self.document().setModified(False)
         self._blocks, self._typed, self._edited = self.document().blockCount(), True, False
 
+    def height_of_text(self) -> int:
+        """Return how many pixels show the whole text."""
+        return TOP + round(self.document().blockCount() * LINE_HEIGHT) + self.horizontalScrollBar().sizeHint().height()
+
     def _follow_edit(self, position: int, _removed: int, _added: int) -> None:
         """Tell which lines an edit moves, so that breakpoints stay on theirs."""
         if not self._typed or self.picture is None:

@@ -145,10 +145,11 @@ def _op(moment: Moment, event: ev.Event) -> Story:
     told = _latest(moment, last)
     coming = _coming(moment, event) if begins else ""
     if not told:
-        return Story(coming or sentence(event), "", "" if coming else _esc(type(event).__name__))
+        return Story(coming or sentence(event), "", "")
     if isinstance(told[0], ev.LineReached):
         title = coming or tr("Line {line} runs.", line=told[0].line)
-        return Story(title, _joined(*_line_sentences(told[1:])), "" if coming else _esc(sentence(event)))
+        body = _joined(*_line_sentences(told[1:]))
+        return Story(title, body, "" if coming else _not_yet_in(body, event))
     body = _joined(*_op_sentences(moment, told, last))
     if told[0].family == "backward":
         around = _backward(moment, told[0])

@@ -14,7 +14,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from stridescope.app import motion
+from stridescope.app import main_window, motion
 from stridescope.app.main_window import MainWindow
 from stridescope.app.moment import Moment
 from stridescope.app.panels.graph import GraphPanel
@@ -118,7 +118,10 @@ def test_a_far_jump_is_read_piece_by_piece(long: Path) -> None:
         assert recording.approach(recording.steps - 2, 0.0)  # one back is near
 
 
-def test_the_window_says_that_it_catches_up(qtbot: QtBot, window: MainWindow, long: Path) -> None:
+def test_the_window_says_that_it_catches_up(
+    qtbot: QtBot, window: MainWindow, long: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(main_window, "AT_ONCE", 0.001)  # a fast machine is there at the first look
     said = []
     assert window.open(str(long))
     qtbot.waitUntil(lambda: window.settled)
