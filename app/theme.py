@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import html
 import importlib.resources
 
 from PySide6.QtCore import Qt
@@ -126,6 +127,12 @@ def mono_font(size: float = 12, *, bold: bool = False) -> QFont:
 def rich(text: str) -> str:
     """Return HTML for Qt, its bold as heavy as :func:`ui_font`'s: of a weight our files lack, Qt draws a smear."""
     return f"<style>b {{ font-weight: {QFont.Weight.DemiBold.value} }}</style>{text}"
+
+
+def code_html(text: str) -> str:
+    """Return HTML for Qt that shows text as code: its columns stay one under the other."""
+    families = ", ".join(f"'{family}'" for family in mono_font().families())
+    return f'<pre style="font-family: {families}; margin: 0">{html.escape(text)}</pre>'
 
 
 def _font(families: list[str], size: float, bold: bool) -> QFont:

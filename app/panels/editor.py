@@ -288,7 +288,7 @@ class Editor(QTextEdit):
         """Say what the name under the resting mouse stands for at this moment."""
         if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
             words = self.words_at(event.pos())
-            QToolTip.showText(event.globalPos(), words, self) if words else QToolTip.hideText()
+            QToolTip.showText(event.globalPos(), themes.code_html(words), self) if words else QToolTip.hideText()
             return True
         return super().viewportEvent(event)
 

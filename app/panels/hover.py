@@ -27,8 +27,10 @@ def _words(moment: Moment, path: str) -> str:
         value = evaluate(moment.state, path)
     except NotRecorded:
         return ""
+    begin = f"{path} = "
+    said = begin + text_of(value).replace("\n", "\n" + " " * len(begin))  # rows stay one under the other
     if not isinstance(value, PastTensor):
-        return f"{path} = {text_of(value)}"
+        return said
     tensor, storage = value.tensor, moment.state.storages.get(value.tensor.storage)
     facts = tr(
         "stride {stride} · {device} · version {version}",
@@ -36,4 +38,4 @@ def _words(moment: Moment, path: str) -> str:
         device=storage.device if storage else "cpu",
         version=tensor.version,
     )
-    return f"{path} = {text_of(value)}\n{facts}"
+    return f"{said}\n{facts}"

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from debugger import ALT, CTRL, PATIENCE, SHIFT, Key, caret, kind_at, line_of, panel, press, reach, run_to
-from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QInputDialog, QWidget
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QHelpEvent, QTextDocument
+from PySide6.QtWidgets import QApplication, QInputDialog, QToolTip, QWidget
 from pytestqt.qtbot import QtBot
 
 from stridescope.app import main
@@ -301,6 +302,14 @@ def test_the_editor_says_what_a_name_stands_for(qtbot: QtBot, run: Callable[...,
     band = editor.block_rect(block)
     spot = QPoint(int(editor._x(block, block.text().index("w)"))) + 3, int(band.center().y()))
     assert editor.words_at(spot).startswith("w = tensor([[0.") and "stride 3, 1" in editor.words_at(spot)
+    first, second, _ = editor.words_at(spot).splitlines()
+    assert second.index("[") == first.index("[") + 1  # the rows of a matrix stand one under the other
+    resting = QHelpEvent(QEvent.Type.ToolTip, spot, editor.viewport().mapToGlobal(spot))
+    QApplication.sendEvent(editor.viewport(), resting)
+    shown = QTextDocument()
+    shown.setHtml(QToolTip.text())
+    assert shown.toPlainText() == editor.words_at(spot)
+    QToolTip.hideText()
     loop = editor.document().findBlockByNumber(12 - 1)
     at = QPoint(int(editor._x(loop, 5)), int(editor.block_rect(loop).center().y()))
     assert editor.words_at(at) == "step = 0"
