@@ -23,6 +23,7 @@ from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
 from stridescope.engine.worker import protocol
 from stridescope.engine.worker.client import WorkerClient
+from stridescope.engine.worker.crash import last_words
 
 EMPTY, STARTING, WAITING, RUNNING, ENDED, REPLAY = "empty", "starting", "waiting", "running", "ended", "replay"
 IMPORTING = "importing"
@@ -353,8 +354,8 @@ class Session(QObject):
         self.grown.emit()
         self._tidy.start()
         if reply.reason == "killed":
-            text = tr("The worker died (status {status}); everything up to there is recorded.", status=reply.status)
-            self.failed.emit(text + ("\n" + words.strip() if words.strip() else ""))
+            text = tr("The worker died (status {status}); what it recorded up to there is kept.", status=reply.status)
+            self.failed.emit("\n".join(filter(None, (text, last_words(words)))))
         elif reply.reason == "memory":
             self.failed.emit(
                 tr("The script passed its memory limit and was ended; everything up to there is recorded.")

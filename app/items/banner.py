@@ -9,7 +9,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 from stridescope.app import theme as themes
 from stridescope.app.items.sketch import Sketch
 from stridescope.app.text import tr
-from stridescope.app.theme import ui_font
+from stridescope.app.theme import code_html, ui_font
+
+MOST_LINES, MOST_SHOWN, MOST_TOLD = 6, 600, 4000  # lines and letters; more would take the panels' room
 
 
 class Banner(QWidget):
@@ -42,7 +44,9 @@ class Banner(QWidget):
             self.setVisible(self._failure and not self.isHidden())
             return
         self._failure = failure
-        self._label.setText(text.strip())
+        shown = _cut(text.strip())
+        self._label.setText(shown)
+        self._label.setToolTip("" if shown == text.strip() else code_html(text.strip()[:MOST_TOLD]))
         self._label.setStyleSheet(f"color: {themes.active().text}")
         self.setAccessibleName(text)
         self.show()
@@ -62,3 +66,10 @@ class Banner(QWidget):
         if event.position().x() > self.width() - 44:
             self.hide()
             self.closed.emit()
+
+
+def _cut(text: str) -> str:
+    """Return as much of a text as there is room for, with a "…" where something is left out."""
+    lines = text.splitlines()
+    shown = "\n".join(lines[:MOST_LINES])[:MOST_SHOWN]
+    return text if shown == text else shown.rstrip() + " …"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from stridescope.engine.devices import registry
 from stridescope.engine.events import ExceptionRaised, RecordingCut, ScriptEnded, journal
 from stridescope.engine.recording.writer import Writer
-from stridescope.engine.worker import streams
+from stridescope.engine.worker import crash, streams
 from stridescope.engine.worker.belongs import Belongs
 from stridescope.engine.worker.bindings import emit
 from stridescope.engine.worker.console import CONSOLE
@@ -72,6 +72,7 @@ class RecordedRun:
         self._watch = watch(self.tracer)
         self._status, self._process, self._closed = 0, os.getpid(), False
         self._failed: Callable[[BaseException], None] | None = None
+        self._let_crash: Callable[[], None] = lambda: None
 
     def run(
         self,
@@ -82,6 +83,7 @@ class RecordedRun:
         self._failed = failed
         _keep_freed_memory()
         self.writer.attach(journal, self.detail.keep_values)
+        self._let_crash = crash.save_first(self.writer.flush)
         journal.where = self.tracer.positions.where
         if self.loaded.text:
             self.writer.add_source(self.tracer.source_of(self.loaded.filename), self.loaded.filename, self.loaded.text)
@@ -133,6 +135,7 @@ class RecordedRun:
         if self._closed:
             return
         self._closed = True
+        self._let_crash()
         self._watch.stop()
         emit((ScriptEnded.code, self._status))
         self.writer.flush()

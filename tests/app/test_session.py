@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from stridescope.app import main
+from stridescope.app.items.banner import MOST_LINES
 from stridescope.app.main_window import MainWindow
 
 Key, Modifier = Qt.Key, Qt.KeyboardModifier
@@ -278,6 +280,28 @@ def test_a_dying_worker_costs_nothing(qtbot: QtBot, run: Callable[[str], MainWin
     qtbot.keyClick(window, Key.Key_Home)
     window.refresh()
     assert window.workbench.panels["timeline"].picture.steps >= 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the last hundredths of a second are lost")
+def test_a_crash_stands_on_its_line(qtbot: QtBot, run: Callable[[str], MainWindow]) -> None:
+    window = run("import ctypes\nx = 1\nprint('before')\nctypes.string_at(0)\n")
+    qtbot.keyClick(window, Key.Key_F5)
+    reach(qtbot, window, "ended")
+    died, what, *calls = window.banner.words.splitlines()
+    assert "The worker died" in died and what == "Segmentation fault" and 'script.py", line 4' in calls[-1]
+    assert window.workbench.panels["editor"].picture.line == 4
+    assert window.workbench.panels["output"].view.toPlainText() == "before\n"
+
+
+def test_a_long_message_leaves_the_panels_their_room(qtbot: QtBot, run: Callable[[str], MainWindow]) -> None:
+    window = run("raise ValueError('\\n'.join(f'row {n}' for n in range(300)))\n")
+    height = window.height()
+    qtbot.keyClick(window, Key.Key_F5)
+    reach(qtbot, window, "waiting")
+    qtbot.waitUntil(lambda: "row 3" in window.banner.words, timeout=PATIENCE)
+    assert window.banner.words.endswith(" …") and len(window.banner.words.splitlines()) == MOST_LINES
+    assert window.banner.height() < 200 and window.height() == height
+    assert "row 299" in window.workbench.panels["output"].view.toPlainText()
 
 
 def test_an_edit_is_saved_and_run(qtbot: QtBot, run: Callable[[str], MainWindow]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import signal
 import sys
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from stridescope.engine.events import ExceptionRaised, FrameEntered, LineReached, OutputWritten, RecordingCut
+from stridescope.engine.events import ExceptionRaised, FrameEntered, LineReached, NameBound, OutputWritten, RecordingCut
+from stridescope.engine.worker.crash import last_words
 from stridescope.engine.worker.protocol import (
     Breakpoint,
     Ended,
@@ -53,11 +55,33 @@ def test_os_exit_ends_with_its_status_and_all_events(run: Starter) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there a crash has another status")
-def test_a_crash_is_told_with_its_last_words(run: Starter) -> None:
-    work = run("crashes")
-    assert work.wait(Ended) == Ended(-signal.SIGSEGV, "killed")
-    assert work.events(LineReached)[-1].line == 7
-    assert "Segmentation fault" in work.client.last_words and "crashes.py" in work.client.last_words
+@pytest.mark.parametrize(
+    ("name", "number", "line"),
+    [
+        ("crashes", "SIGSEGV", 6),
+        ("aborts", "SIGABRT", 6),
+        ("sends_itself", "SIGSEGV", 7),
+        ("crashes_in_thread", "SIGSEGV", 8),
+    ],
+)
+def test_a_crash_is_told_with_its_last_words(run: Starter, name: str, number: str, line: int) -> None:
+    work = run(name)
+    assert work.wait(Ended) == Ended(-signal.Signals[number], "killed")
+    kind, *calls = last_words(work.client.last_words).splitlines()
+    assert kind == {"SIGSEGV": "Segmentation fault", "SIGABRT": "Aborted"}[number]
+    assert calls and not any("worker" in call for call in calls)
+    assert "thread" in name or f'{name}.py", line {line}' in calls[-1]
+    if sys.platform == "linux":  # elsewhere the last hundredths of a second are lost
+        assert work.events(LineReached)[-1].line >= line
+        assert [event.text for event in work.events(NameBound) if event.name == "value"] == ["1"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_crash_of_a_child_is_its_own(run: Starter) -> None:
+    work = run("child_crashes")
+    assert work.wait(Ended) == Ended(0, "finished")
+    assert output(work) == f"{signal.SIGSEGV.value}\n"
+    assert work.events(LineReached)[-1].line == 10
 
 
 def test_a_failure_can_be_looked_into(run: Starter) -> None:
