@@ -23,7 +23,6 @@ from stridescope.engine.recording.reader import Recording
 from stridescope.engine.recording.store import RecordingError
 from stridescope.engine.worker import protocol
 from stridescope.engine.worker.client import WorkerClient
-from stridescope.engine.worker.crash import last_words
 
 EMPTY, STARTING, WAITING, RUNNING, ENDED, REPLAY = "empty", "starting", "waiting", "running", "ended", "replay"
 IMPORTING = "importing"
@@ -345,7 +344,7 @@ class Session(QObject):
         return tr("Run it as a module of its package: Run › Run as a module")
 
     def _end(self, reply: protocol.Ended) -> None:
-        words = self._client.last_words if self._client is not None else ""
+        crash = self._client.crash if self._client is not None else ""
         self._look()
         self._watch.stop()
         if self._notifier is not None:
@@ -355,7 +354,7 @@ class Session(QObject):
         self._tidy.start()
         if reply.reason == "killed":
             text = tr("The worker died (status {status}); what it recorded up to there is kept.", status=reply.status)
-            self.failed.emit("\n".join(filter(None, (text, last_words(words)))))
+            self.failed.emit("\n".join(filter(None, (text, crash))))
         elif reply.reason == "memory":
             self.failed.emit(
                 tr("The script passed its memory limit and was ended; everything up to there is recorded.")

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any, Self, TypeVar
 
 from stridescope.engine.worker import protocol
+from stridescope.engine.worker.crash import last_words
 from stridescope.engine.worker.protocol import Command, Ended, Start
 
 GRACE = 0.4  # seconds that a stopped worker has before it is killed
@@ -138,6 +139,11 @@ class WorkerClient:
     def last_words(self) -> str:
         """What the worker wrote to its stderr, such as the dump of a crash."""
         return b"".join(self._words).decode(errors="replace")
+
+    @property
+    def crash(self) -> str:
+        """What there is to say of a crash: its name, and the script's calls that led there; "" where nothing is."""
+        return last_words(self.last_words)
 
     def kill(self) -> None:
         """End the worker and its children on the spot; its recording is complete up to the last flush."""

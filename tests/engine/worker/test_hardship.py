@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from stridescope.engine.events import ExceptionRaised, FrameEntered, LineReached, NameBound, OutputWritten, RecordingCut
-from stridescope.engine.worker.crash import last_words
 from stridescope.engine.worker.protocol import (
     Breakpoint,
     Ended,
@@ -67,7 +66,7 @@ def test_os_exit_ends_with_its_status_and_all_events(run: Starter) -> None:
 def test_a_crash_is_told_with_its_last_words(run: Starter, name: str, number: str, line: int) -> None:
     work = run(name)
     assert work.wait(Ended) == Ended(-signal.Signals[number], "killed")
-    kind, *calls = last_words(work.client.last_words).splitlines()
+    kind, *calls = work.client.crash.splitlines()
     assert kind == {"SIGSEGV": "Segmentation fault", "SIGABRT": "Aborted"}[number]
     assert calls and not any("worker" in call for call in calls)
     assert "thread" in name or f'{name}.py", line {line}' in calls[-1]
