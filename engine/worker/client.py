@@ -20,6 +20,7 @@ from stridescope.engine.worker.protocol import Command, Ended, Start
 
 GRACE = 0.4  # seconds that a stopped worker has before it is killed
 PATIENCE = 0.45  # seconds in which a worker answers a pause, be it that it is busy
+MOST_WORDS = 1000  # lines: a dump has some for each call of each thread
 T = TypeVar("T")
 
 
@@ -37,11 +38,12 @@ class WorkerClient:
     def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
         self.process, self._connection = process, connection
         self._inbox, self._waiting = protocol.Inbox(), deque[Any]()
-        self._words: deque[bytes] = deque(maxlen=64)
+        self._words: deque[bytes] = deque(maxlen=MOST_WORDS)
         self._ended: Ended | None = None
         self._stopping, self._answer_due = False, 0.0
         self._last: Any = None
-        threading.Thread(target=self._listen, name="stridescope-last-words", daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, name="stridescope-last-words", daemon=True)
+        self._listener.start()
 
     @classmethod
     def start(
@@ -112,6 +114,7 @@ class WorkerClient:
             self._waiting.append(reply)
         if not piece and self._ended is None:
             self._ended = Ended(self.process.wait(), self._why())
+            self._listener.join(PATIENCE)  # a child that it leaves behind may keep its stderr open
             self._waiting.append(self._ended)
 
     def _why(self) -> str:

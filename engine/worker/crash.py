@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import mmap
 import os
 import signal
@@ -66,9 +67,8 @@ class _Guard:
         self._before = {number: Action() for number in map(signal.Signals.__getitem__, FATAL)}
         # Of another stack Python 3.14 thinks that it overflows; so there a real overflow is not saved.
         own_stack = sys.version_info < (3, 14)
-        self._stack = mmap.mmap(-1, STACK) if own_stack else None
-        if self._stack is not None:
-            place = ctypes.addressof(ctypes.c_char.from_buffer(self._stack))
+        if own_stack:
+            place = ctypes.addressof(ctypes.c_char.from_buffer(_stack()))
             self._library.sigaltstack(ctypes.byref(Stack(place, 0, STACK)), None)
         flags = SIGINFO | NODEFER | (ONSTACK if own_stack else 0)
         ours = Action(ctypes.cast(self._handler, ctypes.c_void_p), flags=flags)
@@ -94,14 +94,21 @@ class _Guard:
             getattr(self._library, "raise")(number)
 
 
+@functools.cache
+def _stack() -> mmap.mmap:
+    """Return where a handler runs whose own stack is full; kept for good, since the system goes on using it."""
+    return mmap.mmap(-1, STACK)
+
+
 def last_words(dump: str) -> str:
     """Return what a dump of faulthandler says of the crash itself: its name, and the script's calls that led there.
 
     Other threads and our own calls are left out; any other text is returned as it is.
     """
-    lines = dump.strip().splitlines()
+    _, fatal, told = dump.rpartition("Fatal Python error: ")
+    lines = told.splitlines()
     begin = next((n for n, line in enumerate(lines) if line.startswith("Current thread")), None)
-    if begin is None or not lines[0].startswith("Fatal Python error: "):
+    if not fatal or begin is None:
         return dump.strip()
     calls = []
     for line in lines[begin + 1 :]:
@@ -110,4 +117,4 @@ def last_words(dump: str) -> str:
         path = line.split('"')[1]
         if not is_ours(path) and not path.startswith("<frozen runpy"):
             calls.append(line)
-    return "\n".join([lines[0].removeprefix("Fatal Python error: "), *calls])
+    return "\n".join([lines[0], *calls])

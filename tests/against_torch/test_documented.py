@@ -22,6 +22,8 @@ FREE = {
         ("torch.linalg.lu_solve", "torch.linalg.solve", "torch.fft.hfft2", "torch.fft.hfftn"),
         "asks whether rounding errors stay below a tolerance, which they do here and not there",
     ),
+    # Of a thousand seeds 889 stay below it there, 886 here; which ones depends on the processor, on either side.
+    "torch.linalg.solve_triangular": "asks whether rounding errors stay below a tolerance",
     "torch.sort": "the order of equal elements, which PyTorch leaves to the machine's vector instructions",
     "torch.vmap": "prints an address in another way",
     "torch.load": "reads a file of another example",
