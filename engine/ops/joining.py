@@ -23,7 +23,7 @@ from stridescope.engine.layout import (
 )
 from stridescope.engine.ops.views_shape import FUNCTIONS as SHAPES
 from stridescope.engine.ops.views_split import unbind
-from stridescope.engine.tensor import Tensor, canonical, dense, fresh
+from stridescope.engine.tensor import Tensor, bump_version, canonical, dense, fresh
 
 
 def _skipped(tensor: Tensor) -> bool:
@@ -109,7 +109,8 @@ def _cat_grad(grad: Tensor, sizes: Sequence[Any], kinds: Sequence[Any], dim: int
     found, start = [], 0
     for shape, kind in zip(sizes, kinds, strict=True):
         if shape == (0,):
-            found.append(grad.new_zeros((0,)))
+            found.append(empty := _as_kind(grad, kind).new_zeros((0,)))
+            bump_version(empty)  # PyTorch fills it in place
             continue
         found.append(_as_kind(grad.narrow(dim, start, shape[dim]), kind))
         start += shape[dim]
