@@ -129,6 +129,11 @@ def rich(text: str) -> str:
     return f"<style>b {{ font-weight: {QFont.Weight.DemiBold.value} }}</style>{text}"
 
 
+def words_html(text: str) -> str:
+    """Return HTML for Qt that shows text as it is: of a name such as ``table['<b>']`` Qt would make bold."""
+    return f'<div style="white-space: pre">{html.escape(text)}</div>' if text else ""
+
+
 def code_html(text: str) -> str:
     """Return HTML for Qt that shows text as code: its columns stay one under the other."""
     families = ", ".join(f"'{family}'" for family in mono_font().families())

@@ -105,7 +105,7 @@ class Canvas(QWidget):
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
             spot = self.spot_at(QPointF(event.pos()))
-            QToolTip.showText(event.globalPos(), spot.tip if spot else "", self)
+            QToolTip.showText(event.globalPos(), themes.words_html(spot.tip) if spot else "", self)
             return True
         return super().event(event)
 

@@ -114,7 +114,7 @@ class Rows(QAbstractTableModel):
         row = self.rows[index.row()]
         if role == Qt.ItemDataRole.DisplayRole:
             return row.cells[index.column()]
-        return self.tip(row.key) if role == Qt.ItemDataRole.ToolTipRole and self.tip else None
+        return themes.words_html(self.tip(row.key)) if role == Qt.ItemDataRole.ToolTipRole and self.tip else None
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if orientation is Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:

@@ -7,11 +7,11 @@ the median over rounds of CPU time per call; the engine with recording off, the 
 PyTorch take turns in processes of their own, so that a noisy machine hits all of them alike. A ratio of 0.80 means
 that the engine needs 80 % of PyTorch's time.
 
-Last seen on two cores with little else to do (default rounds): geometric mean 1.8 unrecorded, 4.0 recorded. Tiny ops
-without a graph 0.5 to 2.9, with one 1.4 to 1.6; 100 nodes forward 1.4, backward 1.6; whole training steps of nn and an
-optimizer 1.7 to 2.9. Far from even are kernels that NumPy needs many calls for, each of which takes as long as half
-of PyTorch's whole op: softmax 5 (six calls), sums of rows 5, cross entropy 6 and layer norm 6, which is computed in
-double precision. Recording costs 0.9 to 4.8 times a call's time.
+Last seen on two cores with little else to do (default rounds): geometric mean 1.9 unrecorded, 3.8 recorded. Tiny ops
+without a graph 0.6 to 3.2, with one 1.3 to 2.0; 100 nodes forward 1.7, backward 1.6; whole training steps 1.6 to 2.0.
+Far from even are kernels that NumPy needs many calls for, each of which takes as long as half of PyTorch's whole op:
+softmax 5 (six calls), sums of rows 5, cross entropy 6 and layer norm 6, which is computed in double precision. A call
+that is recorded takes 1.2 to 2.9 times as long as one that is not.
 """
 
 from __future__ import annotations
